@@ -1,7 +1,9 @@
 #include "sys/text_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 
@@ -9,6 +11,16 @@
 #include "sys/robust.hpp"
 
 namespace diapause::sys {
+namespace {
+
+// /dev/null stays a file with nothing in it.
+bool is_device(const struct stat& status) {
+  constexpr unsigned kMemoryDevices = 1, kNull = 3;
+  return S_ISBLK(status.st_mode) ||
+         (S_ISCHR(status.st_mode) && status.st_rdev != makedev(kMemoryDevices, kNull));
+}
+
+}  // namespace
 
 Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
   // Without O_NONBLOCK, opening a named pipe would block for ever.
@@ -19,8 +31,10 @@ Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
   struct stat status;
   const int result = uninterrupted([&] { return kernel.fstat(fd, &status); });
   if (result < 0) return fail(path_error("inspect", path, result));
-  if (S_ISFIFO(status.st_mode))
-    return fail(Code::io, path + " is a pipe: what is in it must be in a file");
+  if (S_ISFIFO(status.st_mode) || is_device(status)) {
+    return fail(Code::io, fmt::format("{} is a {}: what is in it must be in a file", path,
+                                      S_ISFIFO(status.st_mode) ? "pipe" : "device"));
+  }
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   if (size > kMiB) return fail(Code::io, path + " is larger than 1 MiB");
   std::string text(size, '\0');

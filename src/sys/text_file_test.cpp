@@ -69,5 +69,12 @@ TEST_F(ReadLines, AWholeTextIsNotReadFromAPipe) {
   EXPECT_THAT(text.error().message, HasSubstr(path_ + " is a pipe"));
 }
 
+TEST_F(ReadLines, AWholeTextIsNotReadFromADeviceButTheOneWithNothingInIt) {
+  const auto text = read_text_file(real_kernel(), "/dev/urandom");
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message, HasSubstr("/dev/urandom is a device"));
+  EXPECT_EQ(read_text_file(real_kernel(), "/dev/null").value_or("?"), "");
+}
+
 }  // namespace
 }  // namespace diapause::sys
