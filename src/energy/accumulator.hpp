@@ -28,7 +28,8 @@ namespace diapause::energy {
 // A counter that shows the same for longer than so many of its updates stands still.
 inline constexpr double kStillUpdates = 1.05;
 
-// Energy since the first reading, and for how much of the time since then it stands.
+// A point has the energy since the first reading, and for how much of the time since then it
+// stands.
 struct Point {
   double time_s = 0;
   double joules = 0;
@@ -41,7 +42,7 @@ class Accumulator {
  public:
   static constexpr double kStallS = 2;  // It is longer if the source itself changes more rarely.
 
-  // `period_s`: how far apart readings are meant to be.
+  // Readings are meant to be `period_s` seconds apart.
   Accumulator(const Zone& zone, double period_s);
 
   // Takes a reading of the zone, and returns the point that follows from it. None follows from a

@@ -1,4 +1,4 @@
-// What a node does, from /proc and /sys: for power that is modelled.
+// Reads from /proc and /sys what a node does, for power that is modelled.
 #pragma once
 
 #include <atomic>
@@ -10,22 +10,22 @@
 
 namespace diapause::energy {
 
-// How many processors the node has, whichever this process may use. At least 1.
+// Returns how many processors the node has, at least 1, whichever of them this process may use.
 unsigned count_cpus(sys::Kernel& kernel, const std::string& root);
 
-// Not thread-safe.
+// The class is not thread-safe.
 class ActivityReader {
  public:
-  // `root` stands before /sys and /proc. `moved_bytes`: through memory, counted by whoever moves
-  // them, since no file tells; outlives the object. Fails if /proc/stat cannot be read; what else
-  // is missing is not part of the activity.
+  // `root` stands before /sys and /proc. `moved_bytes` are those that went through memory. Whoever
+  // moves them counts them, since no file tells, and the counter outlives the object. Fails if
+  // /proc/stat cannot be read; what else is missing is not part of the activity.
   static Result<ActivityReader> open(sys::Kernel& kernel, std::string root,
                                      const std::atomic<std::uint64_t>& moved_bytes);
 
-  // What was done since the last call, or since open(). Utilisation is of /proc/stat, without time
-  // stolen by a hypervisor; a load average would count processes that wait for a disk. One clock is
-  // read in each call, the next one in the next: on some machines every reading interrupts a
-  // processor.
+  // Returns what was done since the last call, or since open(). The utilisation comes from
+  // /proc/stat, without the time that a hypervisor stole; a load average would count processes that
+  // wait for a disk. Each call reads one clock, and the next call the next one, because on some
+  // machines every reading interrupts a processor.
   Result<Activity> since_last(double now_s);
 
  private:

@@ -1,5 +1,5 @@
-// Accelerator boards of which no meter tells, so that nobody takes an energy without them for that
-// of the node.
+// Names the accelerator boards of which no meter tells, so that nobody takes an energy without them
+// for that of the node.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 namespace diapause::energy {
 
 // Counts the boards that the PCI bus below `root` shows, by maker, and the zones that tell of one.
-// An obstacle for each maker of whom boards are left out; none where a zone covers the boards
-// together with the rest, as that of a node or of a superchip does.
+// Returns an obstacle for each maker of whom boards are left out. There is none where a zone covers
+// the boards together with the rest, as that of a node or of a superchip does.
 std::vector<Obstacle> boards_left_out(sys::Kernel& kernel, const std::string& root,
                                       std::span<const Zone> zones);
 

@@ -1,5 +1,5 @@
-// A profile out of what was measured on a machine while it did known things. Pure; `diapause power
-// calibrate` measures.
+// Fits a profile to what was measured on a machine while it did known things. The code is pure;
+// `diapause power calibrate` measures.
 #pragma once
 
 #include <map>
@@ -17,19 +17,19 @@ struct CalibrationSample {
   std::map<Domain, double> watts;  // measured, of all parts together
 };
 
-// As a line of a file that samples of several runs are kept in, and back.
+// These turn a sample into a line of a file that keeps samples of several runs, and back.
 std::string sample_line(const CalibrationSample& sample);
 Result<CalibrationSample> parse_sample(const std::string& line);
 
 // Fits idle, busy and j_per_gb of every domain that all samples have; where the node was measured
-// too, what is left of it is `other`. With busy samples at three or more clocks, P(f) as well; the
-// others are then fitted at the highest. Code::argument says which samples are missing. `where`
+// too, what is left of it is `other`. With busy samples at three or more clocks it fits P(f) as
+// well, and the others at the highest clock. Code::argument says which samples are missing. `where`
 // goes into the source of each number.
 Result<Profile> fit_profile(std::span<const CalibrationSample> samples, const std::string& where);
 
-// The greatest share by which the profile's power of all domains together is off in samples that it
-// was not fitted to (hold-out validation). Code::argument names the sample that lacks a domain of
-// the profile.
+// Returns the greatest share by which the profile's power of all domains together is off in samples
+// that it was not fitted to (hold-out validation). Code::argument names the sample that lacks a
+// domain of the profile.
 Result<Number> hold_out_error(const Profile& profile, std::span<const CalibrationSample> samples,
                               const std::string& where);
 

@@ -1,5 +1,5 @@
-// Who used the energy of a node: the program, or which phase of which checkpoint.
-// docs/energy-account.md tells the rule with an example. Pure.
+// Decides who used the energy of a node: the program, or which phase of which checkpoint.
+// docs/energy-account.md tells the rule with an example. The code is pure.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace diapause::energy {
 
-// What the program does while a phase goes on.
+// Says what the program does while a phase goes on.
 enum class Beside {
   nothing,  // it is held up by the phase
   waiting,  // it is held up until phases behind it are done
@@ -29,7 +29,7 @@ struct Span {
   double share = 1;  // of its time, where several take turns in one stretch of it
 };
 
-// By quantity: of every domain, and last of their total.
+// Each vector has an entry for every domain, and last one for their total.
 struct Charge {
   std::vector<double> joules;    // 0 where unknown: they are the program's then
   std::vector<Uncertainty> off;  // either way
@@ -43,26 +43,26 @@ struct Charges {
   Charge program;
   Charge whole;      // all others add up to this
   double gap_s = 0;  // seconds of which no source knows anything
-  // Of the whole's total: Amount. With what the next call says of its beginning this end cancels.
+  // They are those of the whole's total (Amount). The end cancels with what the next call says of
+  // its beginning.
   double begin_off_j = 0, end_off_j = 0;
 };
 
-// Quantities are as many as there were at first, in the same order.
+// All calls have the same quantities, in the same order.
 class Charger {
  public:
   using Between = std::function<std::vector<Amount>(double from_s, double to_s)>;
 
   // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie before its
   // end, and the program:
-  //   * while a phase holds the program up, it has all of it; of several, each a part as large as
-  //   its share;
-  //   * while the program waits for phases behind it, they have all of it, and if there are none
-  //   the wait;
-  //   * while a phase goes on beside the program, it has what is more than the program uses alone,
-  //   and the program the
-  //     rest; of several, each a part as large as its share. It has less than nothing where less is
-  //     used than that: were it made 0, phases that use nothing would on the mean be told to use
-  //     something.
+  //   * While a phase holds the program up, it has all of it. Of several phases, each has a part as
+  //     large as its share.
+  //   * While the program waits for phases behind it, they have all of it. If there are none, the
+  //     wait has it.
+  //   * While a phase goes on beside the program, it has what is more than the program uses alone,
+  //     and the program has the rest. Of several phases, each has a part as large as its share. A
+  //     phase has less than nothing where less is used than the program uses alone: were it made 0,
+  //     phases that use nothing would on the mean be told to use something.
   // What the program uses alone is its mean power over all times, so far and in this call, at which
   // no phase went on. How far its mean over as long a time has been off that is the uncertainty of
   // the attribution. What earlier calls have told of their time, and sources that tell of late have
@@ -80,8 +80,9 @@ class Charger {
     double joules = 0;
     double seconds = 0;
   };
-  // What the program has used alone so far, and in what time. How far its power moves depends on
-  // the time that is looked at: the mean over a second hides what goes up and down within it.
+  // This is what the program has used alone so far, and in what time. How far its power moves
+  // depends on the time that is looked at: the mean over a second hides what goes up and down
+  // within it.
   struct Alone {
     double joules = 0;
     double seconds = 0;
@@ -98,7 +99,7 @@ class Charger {
     std::optional<double> spread_of(std::span<const double> watts) const;
     std::vector<double> blocks_w(double length_s) const;
   };
-  // What the calls so far have told of their time together.
+  // This is what the calls so far have told of their time together.
   struct Told {
     double from_s = 0, to_s = 0;
     std::vector<double> joules;

@@ -1,4 +1,5 @@
-// All meters of a node and what they have said so far. Not thread-safe: sampler.hpp.
+// Holds all meters of a node and what they have said so far. The class is not thread-safe;
+// sampler.hpp has one that is.
 #pragma once
 
 #include <memory>
@@ -16,41 +17,41 @@ namespace diapause::energy {
 
 class Collector {
  public:
-  // `period_s`: how far apart collect() will be called.
+  // collect() will be called every `period_s` seconds.
   Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s);
 
-  // Reads every meter. `now_s`: sys::monotonic_s(), not before that of the last call.
+  // Reads every meter. `now_s` is of sys::monotonic_s(), and not before that of the last call.
   void collect(double now_s) { collect(now_s, &Meter::read); }
-  // The same, as somebody wants to know now.
+  // Does the same where somebody wants to know now.
   void collect_well(double now_s) { collect(now_s, &Meter::read_well); }
   double began_s() const { return began_s_; }  // of the first call
   double collected_s() const { return collected_s_; }
 
-  // Until decide() all zones are on probation. How long the slowest of those takes that have shown
-  // no life yet; 0 if all have.
+  // Until decide() all zones are on probation. Returns the update period of the slowest zone that
+  // has shown no life yet; 0 if all have.
   double undecided_s() const;
-  // Whether any of them is a counter that may only stand still because nothing is done.
+  // Returns whether any of them is a counter that may only stand still because nothing is done.
   bool needs_load() const;
   // Keeps the zones that have used energy since the first reading, and reads no others from then
   // on. Why the others were dropped becomes an obstacle.
   enum class Models { always, where_nothing_is_measured };
   void decide(Models models);
 
-  // After decide(): live zones, fixed from then on, and what was dropped.
+  // After decide() these are the live zones, fixed from then on, and what was dropped.
   const std::vector<Zone>& zones() const { return zones_; }
   const std::vector<Obstacle>& dropped() const { return dropped_; }
   const Total& total() const { return total_; }
-  // By which of them the total is told apart in time, where its own meter is slow; empty: by that
-  // meter.
+  // Returns by which of them the total is told apart in time where its own meter is slow. If it is
+  // empty, that meter does it.
   const Total& fast_parts() const { return fast_parts_; }
   const Series& series(std::size_t zone) const { return followed_[zones_at_[zone]].series; }
   Amount between(std::size_t zone, double from_s, double to_s) const;
   Amount total_between(double from_s, double to_s) const;
-  // Why a zone could not be read when it was last tried; empty if it could.
+  // Returns why a zone could not be read when it was last tried; the text is empty if it could.
   const std::string& failure(std::size_t zone) const { return followed_[zones_at_[zone]].failure; }
 
  private:
-  // A zone of a meter; those of all meters stand one after the other.
+  // This is a zone of a meter. Those of all meters stand one after the other.
   struct Followed {
     Zone zone;
     Accumulator accumulator;

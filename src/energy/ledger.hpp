@@ -1,5 +1,5 @@
-// The bill of a job: one JSON object a line, one line for every open, checkpoint, restart and
-// close. docs/formats/ledger.md.
+// The ledger is the bill of a job. It has one JSON object a line, and one line for every open,
+// checkpoint, restart and close (docs/formats/ledger.md).
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ class Ledger {
   // Opens or makes the ledger in `directory`; a line that a crash cut short is closed off.
   static Result<Ledger> open(const sys::Directory& directory);
 
-  // Appends one line; two processes of a node may do so at the same time. Not synced: a crash may
-  // cost the last record. After a failure a part of the line may be there, which no reader takes
-  // for a record; it may be appended again.
+  // Appends one line; two processes of a node may do so at the same time. The line is not synced: a
+  // crash may cost the last record. After a failure a part of the line may be there, which no
+  // reader takes for a record; it may be appended again.
   Status append(const std::string& json_object);
 
  private:

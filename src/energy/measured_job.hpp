@@ -1,5 +1,5 @@
-// What the ledger of a job says of the cost of its checkpoints. Pure: it takes lines and asks
-// nobody else. What is not as it should be is left out.
+// Derives the cost of a job's checkpoints from its ledger. The code is pure: it takes lines and
+// asks nobody else. What is not as it should be is left out.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class MeasuredJobReader {
   static constexpr std::size_t kWindow = 32;
 
   void add_line(std::string_view line);
-  // As of the lines so far.
+  // Returns the job as the lines so far tell it.
   MeasuredJob job() const;
 
  private:

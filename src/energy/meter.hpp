@@ -1,4 +1,4 @@
-// A meter: one way of the machine to say how much energy parts of it use. docs/energy.md.
+// A meter is one way of the machine to say how much energy parts of it use (docs/energy.md).
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace diapause::energy {
 
-// What a zone covers, the larger before what it contains; which of them make up a total: total.hpp.
+// A domain is what a zone covers. The larger ones stand before what they contain. total.hpp decides
+// which of them make up a total.
 enum class Domain {
   node,     // a whole node with what supplies it
   psys,     // the platform that a processor is the centre of: package, dram and more, but no
@@ -43,16 +44,16 @@ constexpr std::string_view kind_name(Kind kind) {
 
 enum class Quantity { energy, power };  // a counter of energy, or power at a moment
 
-// How far a source may be off, either way, as a share of what it tells, and who says so. It is off
-// by about the same share at all times, so it does not average out.
+// Says how far a source may be off, either way, as a share of what it tells, and who says so. A
+// source is off by about the same share at all times, so the error does not average out.
 struct Accuracy {
-  // none: nobody knows, and what it tells is an estimate without a bound.
+  // If it is nullopt, nobody knows, and what the source tells is an estimate without a bound.
   std::optional<double> share;
   std::string source;
 };
 
 struct Zone {
-  // Where the number comes from, the meter's name first: "powercap intel-rapl:0".
+  // It says where the number comes from, the meter's name first: "powercap intel-rapl:0".
   std::string source;
   Domain domain = Domain::other;
   std::string part;  // which of several: "0", "0/1"; empty: the only one
@@ -79,18 +80,19 @@ class Meter {
  public:
   virtual ~Meter() = default;
   virtual std::string_view name() const = 0;
-  // What was found when it was opened; fixed from then on.
+  // Returns the zones that were found when it was opened. They do not change.
   virtual const std::vector<Zone>& zones() const = 0;
   // Adds readings of its zones to `out`: one a zone at most times, none where the source has
-  // nothing new yet, several where it has more than one. `now_s`: sys::monotonic_s(). Fails by
-  // zone. Called by one thread at a time.
+  // nothing new yet, several where it has more than one. `now_s` is of sys::monotonic_s(). Each
+  // zone fails by itself. One thread at a time calls this.
   virtual void read(double now_s, std::vector<Reading>& out) = 0;
-  // The same, as somebody wants to know now: for meters that are not always read as well as they
-  // can be.
+  // Does the same where somebody wants to know now. It is for meters that are not always read as
+  // well as they can be.
   virtual void read_well(double now_s, std::vector<Reading>& out) { read(now_s, out); }
 };
 
-// Something that looks like a source and cannot be used: where, why, and what would help.
+// An obstacle is something that looks like a source and cannot be used. It says where that is, why,
+// and what would help.
 struct Obstacle {
   std::string source;
   std::string why;

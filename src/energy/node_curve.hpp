@@ -1,7 +1,7 @@
-// The energy of a node over time, from two meters: one that sees the whole node and is slow, such
-// as a management controller, and others that see a part of it and are fast, such as the counters
-// of processors. The slow one gives the total, the fast ones what is used when. docs/energy.md,
-// "Two meters of a node". Pure.
+// Combines the meters of a node into its energy over time. One meter sees the whole node and is
+// slow, such as a management controller; others see a part of it and are fast, such as the counters
+// of processors. The slow one gives the total, and the fast ones say what is used when
+// (docs/energy.md, "Two meters of a node"). The code is pure.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace diapause::energy {
 
-// The power of a node as a line over that of the parts, P = rest_w + per_part * P(parts), fitted to
-// the mean powers of windows of time. What a watt of the parts adds to the node is known
-// beforehand, about: power supplies and fans take their share. How far the node is off the line is
-// told by the quarters of the windows: they show what goes up and down within one, and what the
-// slow meter tells late.
+// Has the power of a node as a line over that of the parts, P = rest_w + per_part * P(parts), which
+// is fitted to the mean powers of windows of time. What a watt of the parts adds to the node is
+// known beforehand, about: power supplies and fans take their share. How far the node is off the
+// line is told by the quarters of the windows: they show what goes up and down within one, and what
+// the slow meter tells late.
 class PartsFit {
  public:
   static constexpr std::size_t kQuarters = 4;
 
-  // Mean powers.
+  // All powers are means.
   struct Powers {
     double parts_w = 0, node_w = 0;
   };
@@ -37,8 +37,8 @@ class PartsFit {
   double watts(double parts_w) const { return rest_w_ + per_part_ * parts_w; }
   double per_part() const { return per_part_; }
   double rest_w() const { return rest_w_; }
-  // How far the mean power over so many seconds may be off that of the line, where a quarter has
-  // `quarter_s`.
+  // Returns how far the mean power over so many seconds may be off that of the line, where a
+  // quarter has `quarter_s`.
   double off_w(double parts_w, double seconds, double quarter_s) const;
 
  private:
@@ -55,22 +55,23 @@ class PartsFit {
 
 class NodeCurve {
  public:
-  // What the parts have used together in a stretch of time.
+  // Returns what the parts have used together in a stretch of time.
   using Parts = std::function<Amount(double from_s, double to_s)>;
 
-  // `update_s`: how often the slow meter changes.
+  // The slow meter changes every `update_s` seconds.
   explicit NodeCurve(double update_s) : window_s_(kUpdatesOfWindow * update_s) {}
 
-  // Learns from the windows that are complete by now. Called after each reading.
+  // Learns from the windows that are complete by now. It is called after each reading.
   void learn(const Series& node, const Parts& parts);
-  // As the slow meter alone says until enough is learnt, and of stretches in which one of them has
-  // a gap. Over long times it always agrees with the slow meter, and stretches that adjoin add up.
+  // Returns what the slow meter alone says until enough is learnt, and of stretches in which one of
+  // the meters has a gap. Over long times the result always agrees with the slow meter, and
+  // stretches that adjoin add up.
   Amount between(const Series& node, const Parts& parts, double from_s, double to_s) const;
   const PartsFit& fit() const { return fit_; }
 
  private:
   static constexpr double kUpdatesOfWindow = 16;
-  // None if one of the meters has a gap.
+  // Returns nullopt if one of the meters has a gap.
   static std::optional<PartsFit::Powers> powers(const Series& node, const Parts& parts,
                                                 double from_s, double to_s);
   std::optional<double> joules_at(const Series& node, const Parts& parts, double time_s) const;

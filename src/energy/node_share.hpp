@@ -1,5 +1,6 @@
-// Which part of a node's energy a job has used, where other programs used the node too. No meter
-// can tell programs apart, so the energy is divided by processor time. docs/energy-account.md.
+// Decides which part of a node's energy a job has used, where other programs used the node too. No
+// meter can tell programs apart, so the energy is divided by processor time
+// (docs/energy-account.md).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,14 @@
 
 namespace diapause::energy {
 
-// Seconds of processor time that were used on a node.
+// These are the seconds of processor time that were used on a node.
 struct ProcessorTimes {
   double job_s = 0;
   double others_s = 0;  // by other programs and by the kernel
 };
 
-// Reads the processor time of a job's processes and of their whole node. Not thread-safe.
+// Reads the processor time of a job's processes and of their whole node. The class is not
+// thread-safe.
 class ProcessorTimeReader {
  public:
   // `processes` are the ids of the job's processes on this node, and `root` stands before /proc.
@@ -45,7 +47,7 @@ class ProcessorTimeReader {
   double last_busy_s_ = 0;
 };
 
-// A part of a node's energy.
+// This is a part of a node's energy.
 struct NodeShare {
   double share = 1;
   double off = 0;  // by how much the share may be off, either way

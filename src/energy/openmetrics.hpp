@@ -1,4 +1,4 @@
-// Energy for a monitoring system: the text that node exporters collect from files.
+// Writes energy for a monitoring system, as the text that node exporters collect from files.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace diapause::energy {
 
-// OpenMetrics text 1.0: for each domain, energy since the start as a counter, the seconds that it
-// stands for, and those that are missing. `amounts`: since the start, of each domain; a domain that
-// has told nothing is left out.
+// Returns OpenMetrics text 1.0. It has for each domain the energy since the start as a counter, the
+// seconds that it stands for, and those that are missing. `amounts` has those of each domain since
+// the start; a domain that has told nothing is left out.
 std::string openmetrics_text(std::span<const Zone> domains, std::span<const Amount> amounts);
 
 }  // namespace diapause::energy

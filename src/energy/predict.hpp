@@ -1,5 +1,6 @@
-// What a run with checkpoints takes, on a machine and with a program for which that was fitted: the
-// sections [app.*] of a profile. Pure. docs/published.md says how well it does.
+// Predicts what a run with checkpoints takes, on a machine and with a program for which that was
+// fitted: the sections [app.*] of a profile. The code is pure. docs/published.md says how well it
+// does.
 #pragma once
 
 #include <array>
@@ -11,7 +12,8 @@
 
 namespace diapause::energy {
 
-// Of one node. A run has a constant and, for each checkpoint of a level, a cost.
+// The costs are those of one node. A run has a constant and, for each checkpoint of a level, a
+// cost.
 struct AppCosts {
   double runtime_s = 0, node_w = 0;  // without checkpoints
   double bytes = 0;                  // of a checkpoint
@@ -22,12 +24,13 @@ struct AppCosts {
   std::string source = {};        // of the costs
 };
 
-// The section [app.<app>] of a profile. Code::config names the profile, and which programs it has.
+// Reads the section [app.<app>] of a profile. Code::config names the profile, and which programs it
+// has.
 Result<AppCosts> parse_app_costs(std::string_view profile, const std::string& origin,
                                  const std::string& app);
 
-// Minutes between checkpoints of each level, as in "ckp(3,5,7,11)"; "none": there are none. Each
-// minute for which a level is due has a checkpoint of the deepest that is.
+// Has the minutes between checkpoints of each level, as in "ckp(3,5,7,11)". With "none" there are
+// no checkpoints. Each minute for which a level is due has a checkpoint of the deepest that is.
 struct MinuteSchedule {
   std::array<std::uint64_t, 4> every_min{};  // 0: never
 
@@ -44,8 +47,8 @@ struct PredictedRun {
   double watts_off() const { return watts() * (seconds_off / seconds + joules_off / joules); }
 };
 
-// `bytes`: of a checkpoint on the node; what a checkpoint costs is taken to grow with them. Without
-// checkpoints nothing is predicted: it is the run that the costs are of.
+// A checkpoint has `bytes` on the node, and what it costs is taken to grow with them. Without
+// checkpoints nothing is predicted, because that is the run that the costs are of.
 PredictedRun predict_run(const AppCosts& costs, const MinuteSchedule& schedule, double bytes);
 
 }  // namespace diapause::energy

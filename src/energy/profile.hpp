@@ -1,5 +1,5 @@
-// A machine in numbers, for power that no counter measures. docs/energy.md has the equations,
-// profiles/*.toml the machines; every number says where it is from.
+// A profile is a machine in numbers, for power that no counter measures. docs/energy.md has the
+// equations, and profiles/*.toml the machines. Every number says where it is from.
 #pragma once
 
 #include <map>
@@ -18,7 +18,8 @@ struct Number {
   std::string source;  // "table 6, HDC, original"; "assumed: ..." where nobody has measured it
 };
 
-// P(f) / P(base clock) = a f^b + c, f in GHz: the form in which published fits are given.
+// This is P(f) / P(base clock) = a f^b + c with f in GHz, the form in which published fits are
+// given.
 struct PowerCurve {
   Number a, b, c;
   double at(double ghz) const;
@@ -44,7 +45,7 @@ struct Profile {
   std::map<std::string, Number> rates;       // "storage_write_mb_s", "network_mb_s"
 };
 
-// What a node does at the moment.
+// This is what a node does at the moment.
 struct Activity {
   double utilisation = 0;  // of all processors: 0 to 1
   double ghz = 0;          // mean clock; 0: not known, taken for the base clock
@@ -53,28 +54,29 @@ struct Activity {
   double network_gb_s = 0;
 };
 
-// idle + busy * utilisation + j_per_gb * rate. The package's busy power follows the curve, so that
-// all processors busy at f draw (idle + busy) * curve(f) / curve(base).
+// Returns idle + busy * utilisation + j_per_gb * rate. The package's busy power follows the curve,
+// so that with all processors busy at f it draws (idle + busy) * curve(f) / curve(base).
 double model_watts(const Profile& profile, const DomainModel& domain, const Activity& activity);
 
-// Every number of a profile by the key that it has in the file: for people, and for a file again.
+// A parameter is a number of a profile with the key that it has in the file. parameters_of()
+// returns all of them, for people, and for a file again.
 struct Parameter {
   std::string key;  // "domain.package.idle_w"
   double value;
   std::string source;
 };
 std::vector<Parameter> parameters_of(const Profile& profile);
-// The file that gives this profile.
+// Returns the file that gives this profile.
 std::string profile_toml(const Profile& profile);
 
-// Names of the profiles that are built in.
+// Returns the names of the profiles that are built in.
 std::vector<std::string_view> built_in_profiles();
-// The TOML of one of them; empty if there is none of that name.
+// Returns the TOML of one of them; it is empty if there is none of that name.
 std::string_view built_in_profile(std::string_view name);
 
-// `cpus`: how many processors this machine has, for numbers that are given for each of them.
-// `tdp_w`: what the user says of this machine, instead of the profile's; 0: nothing. Code::config
-// names file, line and key.
+// `cpus` is the number of processors that this machine has, for numbers that are given for each of
+// them. `tdp_w` is what the user says of this machine, instead of the profile's; 0 says nothing.
+// Code::config names file, line and key.
 struct MachineFacts {
   unsigned cpus = 1;
   double tdp_w = 0;

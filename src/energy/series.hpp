@@ -1,4 +1,4 @@
-// The energy of one zone over time.
+// Holds the energy of one zone over time.
 #pragma once
 
 #include <cstddef>
@@ -10,41 +10,44 @@
 
 namespace diapause::energy {
 
-// How far joules may be off, either way, by cause. docs/energy.md, "Uncertainty".
+// Says how far joules may be off, either way, by cause (docs/energy.md, "Uncertainty").
 struct Uncertainty {
   double sampling_j = 0;     // samples are apart in time: errs at the ends of a stretch
   double sensor_j = 0;       // the source itself is off, by the same share everywhere
   double attribution_j = 0;  // who is charged: charge.hpp
-  // Not if nobody knows how far the source is off: sensor_j is then no bound.
+  // It is false if nobody knows how far the source is off. Then sensor_j is no bound.
   bool is_bounded = true;
 
   double together_j() const { return sampling_j + sensor_j + attribution_j; }
 };
 
-// What a source says about a stretch of time.
+// This is what a source says about a stretch of time.
 struct Amount {
-  double joules = 0;       // used in the seconds that are covered
-  Uncertainty off;         // docs/energy.md
-  double gap_s = 0;        // seconds of the stretch of which the source knows nothing
-  double covered_s = 0;    // the others
-  double begin_off_j = 0;  // of off.sampling_j, what the beginning of the stretch adds, and what
-                           // its end does: where two
-  double end_off_j = 0;    // stretches meet, one has too much what the other has too little
+  double joules = 0;     // used in the seconds that are covered
+  Uncertainty off;       // docs/energy.md
+  double gap_s = 0;      // seconds of the stretch of which the source knows nothing
+  double covered_s = 0;  // the others
+  // These are what the beginning and the end of the stretch add to off.sampling_j. Where two
+  // stretches meet, one has too much what the other has too little.
+  double begin_off_j = 0;
+  double end_off_j = 0;
   bool has_gap() const { return gap_s > 0; }
 };
 
-// What parts that were asked of the same stretch say together. Each goes on with its own mean power
-// where it knows nothing, as far as the power of the sum is concerned: of that, joules over
-// covered_s is the sum. Nothing is covered if a part knows nothing at all.
+// Returns what parts that were asked of the same stretch say together. As far as the power of the
+// sum is concerned, each part goes on with its own mean power where it knows nothing, so that
+// joules over covered_s is the sum of these powers. Nothing is covered if a part knows nothing at
+// all.
 Amount add_up(std::span<const Amount> parts);
 
-// Points in the order of time. Holds kMostPoints of them: before there would be more, every second
+// Holds at most kMostPoints points in the order of time. Before there would be more, every second
 // one of the older half goes, so that nothing is ever too long ago, and only known more coarsely.
 class Series {
  public:
   static constexpr std::size_t kMostPoints = 8192;
 
-  // Of these fields of a zone. For 1.5 times `update_s`, what it told last is taken to go on.
+  // A source has these fields of a zone. For 1.5 times `update_s`, what it told last is taken to go
+  // on.
   struct Source {
     double update_s = 0;
     double lag_s = 0;   // how old a reading may be when it is taken

@@ -1,4 +1,4 @@
-// Which zones together are a node, each joule counted once. Pure.
+// Decides which zones together are a node, each joule counted once. The code is pure.
 #pragma once
 
 #include <span>
@@ -10,33 +10,33 @@
 
 namespace diapause::energy {
 
-// A choice of zones that do not contain one another. "node", "psys+gpu" and "package+dram" are
-// different quantities: whoever shows a sum shows its name too.
+// A total is a choice of zones that do not contain one another. "node", "psys+gpu" and
+// "package+dram" are different quantities: whoever shows a sum shows its name too.
 struct Total {
-  // The domains that it is made of, joined by '+'; empty: there is nothing to add up.
+  // It has the domains that the total is made of, joined by '+'. It is empty if there is nothing to
+  // add up.
   std::string name;
   Kind kind = Kind::measured;      // modelled if any part is
   std::vector<std::size_t> zones;  // indexes
 };
 
-// The zones by which a node that a slow meter sees as a whole can be told apart in time: the total
-// of those that are measured at least five times as often. Empty if the meter of the node is not
-// slow, or if there are none.
+// Chooses the zones by which a node that a slow meter sees as a whole can be told apart in time.
+// They are the total of those that are measured at least five times as often. The result is empty
+// if the meter of the node is not slow, or if there are none.
 Total choose_fast_parts(std::span<const Zone> zones, const Total& total);
 
-// Whether what a domain uses is in a total of that name, itself or as a part of another: package is
-// in psys, and all is in node. Whoever adds something to a total asks here.
+// Returns whether what a domain uses is in a total of that name, itself or as a part of another:
+// package is in psys, and all is in node. Whoever adds something to a total asks here.
 bool is_covered(std::string_view total, Domain domain);
 
-// The most that can be known of a node's energy:
-//   1. a measured node; of several meters of it the first, as nobody knows whether they see the
-//   same
-//   2. else the first that is measured of: modules; psys; sockets; packages with dram. And with it
-//   the measured gpus (but
-//      modules have theirs inside), disks and networks
-//   3. where no processor is measured: the modelled node, or where the profile does not have the
-//   rest of it the modelled
-//      packages, memory, disks and networks; and with it every measured gpu
+// Chooses the most that can be known of a node's energy:
+//   1. It takes a measured node. If several meters see the node, it takes the first, as nobody
+//      knows whether they see the same.
+//   2. Else it takes the first that is measured of modules, psys, sockets, and packages with dram.
+//      It adds the measured gpus (but modules have theirs inside), disks and networks.
+//   3. Where no processor is measured it takes the modelled node, or the modelled packages, memory,
+//      disks and networks where the profile does not have the rest of the node. It adds every
+//      measured gpu.
 // Core and uncore are inside package and never counted. Of several meters that tell of a domain the
 // first counts, for they name parts in their own ways; but gpus of different meters are different
 // boards if their parts have other names.

@@ -1,5 +1,5 @@
-// Energy over time as a file: what `diapause power record` writes and the meter "replay" plays.
-// docs/formats/trace.md.
+// A trace is energy over time as a file, which `diapause power record` writes and the meter
+// "replay" plays (docs/formats/trace.md).
 #pragma once
 
 #include <optional>
@@ -20,13 +20,14 @@ struct TraceHead {
   Total total;
 };
 
-// One moment: for each domain, energy since the beginning and the seconds that it stands for.
+// A row is one moment. It has for each domain the energy since the beginning and the seconds that
+// it stands for.
 struct TraceRow {
   double time_s = 0;  // since the beginning
   std::vector<Point> points;
 };
 
-// Lines without their ends.
+// The lines come without their ends.
 std::string trace_head_line(const TraceHead& head);
 std::string trace_row_line(const TraceRow& row);
 
