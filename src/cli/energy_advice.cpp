@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLeastShare = 0.01;
 
-// By formula: how far that is off has no bound.
+// The joules come from a formula. How far it is off has no bound.
 Joules estimate_of(double joules) {
   Joules one;
   one.sum = joules;

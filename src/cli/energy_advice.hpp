@@ -1,4 +1,5 @@
-// What would save energy in a job like this one, how much, and how sure that is. Pure.
+// Says what would save energy in a job like this one, how much, and how sure that is. The code is
+// pure.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,8 @@ struct Advice {
   std::string how_sure;
 };
 
-// The greatest saving first; nothing that would save less than a hundredth of the job's energy.
+// Returns the greatest saving first, and nothing that would save less than a hundredth of the job's
+// energy.
 std::vector<Advice> advice_for(const EnergySummary& energy,
                                const std::optional<Hindsight>& hindsight);
 

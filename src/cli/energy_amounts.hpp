@@ -1,4 +1,4 @@
-// Amounts of energy as text, and sums of phases by level.
+// Writes amounts of energy as text, and sums phases up by level.
 #pragma once
 
 #include <map>

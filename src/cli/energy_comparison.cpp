@@ -11,8 +11,8 @@
 namespace diapause::cli {
 namespace {
 
-// Student's t, two-sided 95 %, by degrees of freedom from 1; then that of the normal distribution
-// or a little more.
+// This is Student's t, two-sided 95 %, by degrees of freedom from 1. For more of them it is that of
+// the normal distribution or a little more.
 constexpr double kStudent[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23};
 constexpr double kStudentOfMany = 2.2;
 
@@ -22,7 +22,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// How far one more run may be off the mean of these, over the mean; none: there is only one.
+// Returns how far one more run may be off the mean of these, over the mean; nullopt if there is
+// only one.
 std::optional<double> scatter_of(const std::vector<double>& values) {
   if (values.size() < 2) return std::nullopt;
   const auto count = static_cast<double>(values.size());
@@ -34,7 +35,7 @@ std::optional<double> scatter_of(const std::vector<double>& values) {
   return student * std::sqrt(squares / static_cast<double>(freedom) * (1 + 1 / count)) / mean;
 }
 
-// None if any of them has none.
+// Returns nullopt if any of them has no value.
 std::optional<std::vector<double>> values_of(std::span<const EnergySummary> baselines,
                                              Value value) {
   std::vector<double> values;
@@ -61,7 +62,7 @@ struct MeterError {
   double sampling = 0, sensor = 0;  // shares of the energy
 };
 
-// None: it is not told of all of it, or nobody knows.
+// Returns nullopt if the error is not told of all the energy, or nobody knows it.
 std::optional<MeterError> error_of(const EnergySummary& energy, bool needs_sensor) {
   const Joules& whole = energy.whole;
   if (whole.known == 0 || whole.doubted < whole.known || !(whole.sum > 0)) return std::nullopt;
@@ -69,7 +70,7 @@ std::optional<MeterError> error_of(const EnergySummary& energy, bool needs_senso
   return MeterError{whole.sampling / whole.sum, needs_sensor ? whole.sensor / whole.sum : 0};
 }
 
-// Of the quotient of the job and the mean of the baselines, as a share.
+// Returns the error of the quotient of the job and the mean of the baselines, as a share.
 std::optional<MeterError> meter_error(const EnergySummary& job,
                                       std::span<const EnergySummary> baselines) {
   const bool is_same = std::ranges::all_of(

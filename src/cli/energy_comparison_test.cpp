@@ -7,7 +7,7 @@
 namespace diapause::cli {
 namespace {
 
-// A metered job: what it used, what samples and the source may be off.
+// Returns a metered job, with what it used and what samples and the source may be off.
 EnergySummary job_of(double seconds, double joules, double sampling_j,
                      std::optional<double> sensor_j, const std::string& source = "rapl 0") {
   EnergySummary energy;
@@ -54,7 +54,8 @@ TEST(EnergyComparison, ARunOfEachSaysNothingOfHowRunsDiffer) {
   EXPECT_EQ(all.runtime_change->is_told_apart(), std::nullopt);
 }
 
-// 990, 1000 and 1010 J: a standard deviation of 10 J; t = 4.30, times the root of 4/3.
+// The runs of 990, 1000 and 1010 J have a standard deviation of 10 J. The bound is that times t =
+// 4.30, times the root of 4/3.
 TEST(EnergyComparison, OneMoreRunOfTheBaselineIsNotToldApart) {
   const std::vector baselines = {job_of(9.9, 990, 0, 5), job_of(10, 1000, 0, 5),
                                  job_of(10.1, 1010, 0, 5)};

@@ -1,4 +1,4 @@
-// Notes that must be known beside the numbers of a job's energy, as lines of text.
+// Writes the notes that must be known beside the numbers of a job's energy, as lines of text.
 #pragma once
 
 #include <span>

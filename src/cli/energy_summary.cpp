@@ -42,7 +42,7 @@ std::optional<std::string> text(const json& object, const char* key) {
   return value->get<std::string>();
 }
 
-// Lines of schema 1 have that of the samples alone.
+// Lines of schema 1 have the uncertainty of the samples alone.
 void add_uncertainty(Joules& one, const json& object) {
   const json* const parts = find(object, "uncertainty");
   const auto sampling =
@@ -58,7 +58,7 @@ void add_uncertainty(Joules& one, const json& object) {
   one.sensor = sensor.value_or(0);
 }
 
-// Which joules of a line are taken: those of the total, or of a domain.
+// This says which joules of a line are taken: those of the total, or of a domain.
 struct Wanted {
   std::string key = "total";
   bool has_uncertainty = true;  // what the line says of the total's is of them
@@ -145,13 +145,13 @@ void add_sources(std::set<EnergySource>& sources, const json& line) {
   }
 }
 
-// Whether `domain` stands between the plus signs of `total`.
+// Returns whether `domain` stands between the plus signs of `total`.
 bool is_part(const std::string& domain, const std::string& total) {
   return ("+" + total + "+").find("+" + domain + "+") != std::string::npos;
 }
 
-// Of the joules of a whole; `total`: the domains that make it. What is no part is taken for the
-// total.
+// Chooses from the joules of a whole. `total` has the domains that make it. What is no part is
+// taken for the total.
 Wanted wanted_of(const std::string& part, const json& whole, const std::string& total) {
   const json* const joules = find(whole, "joules");
   if (part.empty() || joules == nullptr || !joules->is_object()) return {};
@@ -301,7 +301,7 @@ void EnergyReader::add_line(std::string_view line) {
   if (*event == "energy" && !add_energy(one)) ++summary_.damaged_lines;
 }
 
-// False if something of it is damaged; what is sound is taken.
+// Returns false if something of the line is damaged; what is sound is taken.
 bool EnergyReader::add_energy(const Line& line) {
   const auto seconds = duration(line.fields, "seconds");
   const auto gap_s = duration(line.fields, "gap_s");

@@ -1,6 +1,6 @@
-// What the `energy` lines of a ledger say of a whole job (docs/formats/ledger.md,
-// docs/energy-account.md). Pure: it takes lines and asks nobody else. A ledger may be damaged: what
-// has not the type that it should have is left out, and counted.
+// Sums up what the `energy` lines of a ledger say of a whole job (docs/formats/ledger.md,
+// docs/energy-account.md). The code is pure: it takes lines and asks nobody else. A ledger may be
+// damaged: what has not the type that it should have is left out, and counted.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace diapause::cli {
 
-// A sum of which parts may be missing.
+// This is a sum of which parts may be missing.
 struct Joules {
   double sum = 0;           // of what is known
   std::size_t known = 0;    // how many were added
@@ -24,20 +24,21 @@ struct Joules {
   std::size_t absent = 0;   // how many no source was there for
   std::size_t doubted = 0;  // of the known ones, how many tell how uncertain they are
   std::size_t bounded = 0;  // and of how many it is known how far their sources are off
-  // Bounds of the error either way, by cause. Those of parts are added: phases of a kind are alike,
-  // so that their errors may all have the same sign (docs/decisions/0053-bounds-are-added.md).
+  // These are bounds of the error either way, by cause. Those of parts are added: phases of a kind
+  // are alike, so that their errors may all have the same sign
+  // (docs/decisions/0053-bounds-are-added.md).
   double sampling = 0, sensor = 0, attribution = 0;
 
   void add(const Joules& more);
   // Returns the sum of the three bounds; nullopt if one of them is not known of all parts.
   std::optional<double> uncertainty() const;
-  // Known, but nobody knows how far the source is off.
+  // Returns whether energy is known of which nobody knows how far its source is off.
   bool is_estimate() const { return bounded < doubted; }
   std::optional<double> value() const { return known > 0 ? std::optional(sum) : std::nullopt; }
   bool is_partial() const { return known > 0 && (unknown > 0 || absent > 0); }
 };
 
-// What the governor has slowed, by ratios of the base clock.
+// This is what the governor has slowed, by ratios of the base clock.
 struct Slowed {
   std::size_t times = 0;
   double asked = 1, obtained = 1;  // the lowest
@@ -58,7 +59,7 @@ struct Amount {
   void add(const Amount& more);
 };
 
-// A phase of the checkpoint that takes a version, or of the restart that restores it.
+// The key names a phase of the checkpoint that takes a version, or of the restart that restores it.
 struct PhaseKey {
   std::uint64_t version = 0;
   bool of_restart = false;
@@ -75,35 +76,35 @@ struct EnergySource {
   auto operator<=>(const EnergySource&) const = default;
 };
 
-// What the program had done since the version was captured that a restart went back to.
+// This is what the program had done since the version was captured that a restart went back to.
 struct Rework {
   std::uint64_t incarnation = 0;  // that restored
   std::uint64_t version = 0;
-  // Whether any line tells when the version was captured; the rest counts only then.
+  // It says whether any line tells when the version was captured. The rest counts only then.
   bool is_known = false;
   double seconds = 0;  // to the last line before the failure
   Joules joules;       // of the program, without its checkpoints
-  // From that line to the start that restored: how long, at most, work went on that no line
-  // accounts for.
+  // It is the time from that line to the start that restored. For at most so long work went on that
+  // no line accounts for.
   std::optional<double> unaccounted_s;
 };
 
-// Who used the processors of the job's machines, as far as lines tell.
+// This says who used the processors of the job's machines, as far as lines tell.
 struct Processors {
   std::size_t lines = 0;  // that tell
   double job_s = 0, others_s = 0;
   double others_most_s = 0;  // on the machine on which others used most
-  // The job's part of the energy by processor time, and how far it may be off since processors draw
-  // more for one program than for another.
+  // These are the job's part of the energy by processor time, and how far it may be off since
+  // processors draw more for one program than for another.
   std::size_t lines_with_joules = 0;
   double job_j = 0, job_off_j = 0;
 };
 
 struct EnergySummary {
   std::size_t energy_lines = 0;
-  // Of lines that are not for this version, and are left out.
+  // It is the schema of lines that are not for this version, and are left out.
   std::optional<std::uint64_t> other_schema;
-  // No JSON, or an energy line or a phase of one that is not as it should be.
+  // It counts lines that are no JSON, and energy lines of which something is not as it should be.
   std::size_t damaged_lines = 0;
   std::set<std::uint64_t> incarnations;
   std::uint64_t machines = 0;   // the most at a time
@@ -123,32 +124,33 @@ struct EnergySummary {
   std::vector<Rework> rework;
   Processors processors;
 
-  // Whether other programs have used half a processor or more of a machine, on the mean. None if
-  // not all lines tell.
+  // Returns whether other programs have used half a processor or more of a machine, on the mean;
+  // nullopt if not all lines tell.
   std::optional<bool> is_shared() const;
-  // The job's part of the whole by processor time. None if not all lines with energy tell it.
+  // Returns the job's part of the whole by processor time; nullopt if not all lines with energy
+  // tell it.
   std::optional<Joules> job_part() const;
   std::optional<double> watts() const;  // mean over covered_s
   Amount all_phases() const;
-  // "measured", "modelled" or "measured and modelled": how the total is known. Empty: there is no
-  // source.
+  // Returns how the total is known: "measured", "modelled" or "measured and modelled". The text is
+  // empty if there is no source.
   std::string kind() const;
   bool is_of_total(const EnergySource& source) const;
-  // Names of the sources of the total.
+  // Returns the names of the sources of the total.
   std::set<std::string> total_sources() const;
 };
 
 // Takes the lines of a ledger one after the other.
 class EnergyReader {
  public:
-  // `part`: of which part of the machine the joules are to be: "node", "cpu", "dram" or "gpu";
-  // empty: of the total.
+  // `part` is the part of the machine of which the joules are to be: "node", "cpu", "dram" or
+  // "gpu". If it is empty, they are of the total.
   explicit EnergyReader(std::string part = "") : part_(std::move(part)) {}
   void add_line(std::string_view line);
   EnergySummary take();
 
  private:
-  // The program's part of one energy line.
+  // This is the program's part of one energy line.
   struct Stretch {
     double from_unix_s = 0, to_unix_s = 0;
     std::uint64_t incarnation = 0;
@@ -165,7 +167,7 @@ class EnergyReader {
   std::string part_;
   EnergySummary summary_;
   std::vector<Stretch> stretches_;
-  // By version and incarnation.
+  // The keys are the version and the incarnation.
   std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;
   std::map<std::uint64_t, double> opened_unix_s_;  // by incarnation
   // Lines of a start adjoin: what one has too much where they meet, the next has too little. Only
@@ -177,11 +179,11 @@ class EnergyReader {
   std::size_t lines_with_ends_ = 0;
 };
 
-// Whether the phase is one of a restart.
+// Returns whether the phase is one of a restart.
 bool is_restart_phase(std::string_view phase);
 
-// (value - baseline) / baseline * 100, as published comparisons of checkpointing have it; none if
-// either is missing or the baseline is 0.
+// Returns (value - baseline) / baseline * 100, as published comparisons of checkpointing have it;
+// nullopt if either is missing or the baseline is 0.
 std::optional<double> percent_more(std::optional<double> value, std::optional<double> baseline);
 
 }  // namespace diapause::cli

@@ -8,7 +8,7 @@
 namespace diapause::cli {
 namespace {
 
-// Ten seconds up to `unix_s` in which the program used 800 J, and a phase 200 J.
+// Returns a line of ten seconds up to `unix_s` in which the program used 800 J, and a phase 200 J.
 std::string energy_line(int incarnation, int unix_s, const std::string& phase) {
   return R"({"event":"energy","incarnation":)" + std::to_string(incarnation) +
          R"(,"time_unix_s":)" + std::to_string(unix_s) +
@@ -148,7 +148,8 @@ TEST(EnergySummary, BytesThatCannotBeDoNotWrapAround) {
   EXPECT_EQ(amount.bytes, ~std::uint64_t{0});
 }
 
-// Captured at 93; the lines go on to 110: 7 of 10 seconds of the first, all of the second.
+// The version is captured at 93 and the lines go on to 110, so that 7 of 10 seconds of the first
+// line are lost, and all of the second.
 TEST(EnergySummary, ReworkIsWhatTheProgramDidSinceTheCapture) {
   const EnergySummary sum =
       read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, ""),
@@ -191,7 +192,7 @@ TEST(EnergySummary, BoundsOfPhasesAddUp) {
   EXPECT_EQ(sum.whole.uncertainty(), std::nullopt);
 }
 
-// Three lines of one start; where they meet, their errors cancel.
+// There are three lines of one start. Where they meet, their errors cancel.
 TEST(EnergySummary, OfTheWholeJobOnlyItsEndsAreUncertain) {
   const auto line = [](int end, const char* ends) {
     std::string text = energy_line(2, end, "");
@@ -230,7 +231,7 @@ TEST(EnergySummary, TellsOfTheMachinesThatHaveNoMeters) {
   EXPECT_EQ(sum.unmetered, 3u);
 }
 
-// When in the time of a line its energy was used nobody knows.
+// Nobody knows when in the time of a line its energy was used.
 TEST(EnergySummary, WorkThatWasLostForPartOfALineTellsNoUncertainty) {
   std::string line = energy_line(1, 110, "");
   line.replace(line.find(R"("program":{)"), 11, R"("program":{"uncertainty_j":1,)");
