@@ -1,4 +1,5 @@
-// Questions about all sockets of the machine, which only the kernel can answer (NETLINK_SOCK_DIAG).
+// Asks questions about all sockets of the machine that only the kernel can answer
+// (NETLINK_SOCK_DIAG).
 #pragma once
 
 #include <linux/netlink.h>

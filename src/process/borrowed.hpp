@@ -1,4 +1,4 @@
-// A descriptor in this process that is the same open file as one of another process.
+// Gets a descriptor in this process that is the same open file as one of another process.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// System calls that a stopped process does for us: a page of code and some room for arguments are
+// Makes a stopped process do system calls for us. A page of code and some room for arguments are
 // mapped in it, and taken away again. The process runs none of its own code meanwhile, and signals
 // wait.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace diapause::process {
 
-// A thread by all the names it has.
+// This is a thread by all the names it has.
 struct ThreadName {
   pid_t here = 0;             // in the namespace of this process
   std::uint32_t process = 0;  // as it knows itself

@@ -1,5 +1,5 @@
-// Which pages of a job's processes were written since when, without cost for what is not written:
-// the kernel notes it (userfaultfd in the mode WP_ASYNC, and PAGEMAP_SCAN; Linux 6.7, no
+// Tells which pages of a job's processes were written since when, without cost for what is not
+// written. The kernel notes it (userfaultfd in the mode WP_ASYNC, and PAGEMAP_SCAN; Linux 6.7, no
 // privilege).
 //
 // Only anonymous memory that a process does not share is watched. Anything that is not certain
@@ -21,13 +21,13 @@ namespace diapause::process {
 
 class Changes {
  public:
-  // Tells dump() whose memory is watched by this object. Before every dump().
+  // Tells dump() whose memory is watched by this object. It is called before every dump().
   void announce(FrozenJob& frozen) const;
 
   // Notes what has been written since the last call, and watches on. `number` is greater than in
-  // the calls before; a page that was written, or may have been, has it as its last change. After
-  // dump(), while the job stands still. Fails with Code::argument if a process itself watches
-  // memory by userfaultfd, which cannot be restored.
+  // the calls before; a page that was written, or may have been, has it as its last change. It is
+  // called after dump(), while the job stands still. Fails with Code::argument if a process itself
+  // watches memory by userfaultfd, which cannot be restored.
   Status note(FrozenJob& frozen, const Dump& dump, std::uint64_t number);
 
   // Returns the number of the last note() that found a page of this memory changed; kAlways if that

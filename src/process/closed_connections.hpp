@@ -1,6 +1,6 @@
-// Connections that are closed and that the kernel keeps for a minute more (TIME-WAIT). No process
-// has them any more. They keep their port from a listening socket that is made again, unless the
-// program had set SO_REUSEADDR before it closed them.
+// Finds and ends connections that are closed and that the kernel keeps for a minute more
+// (TIME-WAIT). No process has them any more. They keep their port from a listening socket that is
+// made again, unless the program had set SO_REUSEADDR before it closed them.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace diapause::process {
 
-// A piece of memory that belongs into the image.
+// This is a piece of memory that belongs into the image.
 struct Contents {
   pid_t here = 0;           // process to read it from
   std::uint64_t begin = 0;  // address there
@@ -20,9 +20,11 @@ struct Contents {
   std::uint32_t process = 0;     // of the process alone: its id; 0: of a shared memory
   std::uint32_t shared = kNone;  // index of it
   std::uint64_t offset = 0;      // where it belongs: address, or offset in the shared memory
-  // To be read as a debugger does, because the process itself may not read it.
+  // It is true if the memory must be read as a debugger does, because the process itself may not
+  // read it.
   bool is_forced = false;
-  // Of the process, to read it from instead, from `begin` on; -1: from its memory.
+  // It is a descriptor of the process to read it from instead, from `begin` on. -1 says to read its
+  // memory.
   int descriptor = -1;
   bool is_forked = false;  // a process forked from it has the same
   ByteVector read = {};    // what it held, if that was read already
@@ -36,7 +38,7 @@ struct Dump {
 // Process `standard` has the descriptors that the job was started with, under their numbers. If
 // something cannot be taken down, the error has a line for each thing, with its process and the
 // reason. Its code is Code::again if all of it may be gone once the job has run on a little, and
-// Code::argument otherwise. The job must be thawed in any case. `others`: the other nodes of the
+// Code::argument otherwise. The job must be thawed in any case. `others` are the other nodes of the
 // job, on which it stands still, too; null if there are none.
 Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, OtherNodes* others);
 

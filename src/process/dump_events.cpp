@@ -112,7 +112,7 @@ void look_at_sets(DumpWork& work) {
     if (process == job.processes.end()) continue;
     const auto frozen = std::ranges::find(work.frozen.processes(), process->id,
                                           [](const FrozenProcess& one) { return one.status.id; });
-    // Entries seen so far with the same descriptor number.
+    // This counts the entries seen so far with the same descriptor number.
     std::map<std::uint32_t, std::uint32_t> count;
     for (const Watched& one : watched) {
       kcmp_epoll_slot slot{set->number, one.number, count[one.number]++};

@@ -172,7 +172,7 @@ class FarDrain {
   OtherNodes& others_;
   std::vector<Borrowed> sockets_;  // beside Job::far_ends
   std::vector<OtherNodes::Place> peers_;
-  // Of ends that must be emptied: what came out of them.
+  // This is what came out of ends that must be emptied.
   std::vector<std::optional<ByteVector>> taken_;
   bool has_taken_ = false;
 };

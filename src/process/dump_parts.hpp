@@ -1,4 +1,4 @@
-// The steps of dump(). Each is implemented in the file that is named after it.
+// Declares the steps of dump(). Each is implemented in the file that is named after it.
 #pragma once
 
 #include <sys/stat.h>
@@ -23,12 +23,12 @@ struct DumpWork {
   Dump result = {};
   std::vector<std::string> refusals = {};
   bool is_of_the_moment = true;  // whether all of them may be gone once the job has run on a little
-  // Device and inode -> index.
+  // The keys are device and inode, and the values indexes.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> memories = {};
-  // The same of pipes.
+  // This has the same of pipes.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> channels = {};
-  // Device, inode and name of files -> index of their pages. Some file systems use an inode number
-  // twice.
+  // The keys are device, inode and name of files, because some file systems use an inode number
+  // twice. The values are indexes of their pages.
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, std::uint32_t> files = {};
   struct Seen {  // a description and one descriptor that has it
     pid_t here;
@@ -60,19 +60,19 @@ struct DumpWork {
   std::vector<SeenTerminal> terminals = {};               // beside result.job.terminals
   std::vector<SeenSocket> sockets = {};                   // beside result.job.sockets
   std::map<std::uint32_t, UnixSocket> unix_sockets = {};  // of the machine, once there is one
-  // Of shared memories: what `contents` holds already.
+  // This is what `contents` holds already of shared memories.
   std::map<std::uint32_t, std::vector<Extent>> stored = {};
   std::uint64_t file_bytes = 0;  // of files by name: what `contents` holds of them
   std::vector<Seen> seen = {};   // beside result.job.descriptions
-  // Files that are mapped to be read, shared: taken for memory of the process alone as long as
-  // nobody writes to them.
+  // These are files that are mapped to be read, shared. They are taken for memory of the process
+  // alone as long as nobody writes to them.
   struct OnlyRead {
     std::uint32_t process;  // its id
     std::uint64_t begin, offset;
     std::pair<std::uint64_t, std::uint64_t> file;  // device and inode
   };
   std::vector<OnlyRead> only_read = {};
-  // Connected sockets whose other ends this node does not have.
+  // These are connected sockets whose other ends this node does not have.
   std::vector<std::uint32_t> unmatched = {};
 
   void refuse(const ProcStatus& process, const std::string& what) {
@@ -84,7 +84,7 @@ struct DumpWork {
   }
 };
 
-// One descriptor of a process, as /proc shows it.
+// This is one descriptor of a process, as /proc shows it.
 struct Found {
   pid_t here = 0;
   int number = 0;
@@ -97,25 +97,26 @@ struct Found {
 };
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process);
-// Makes mappings of a file shared again if another process of the job writes to the file. Called
-// when all processes are known.
+// Makes mappings of a file shared again if another process of the job writes to the file. It is
+// called when all processes are known.
 void share_what_is_only_read(DumpWork& work);
-// Checks whether epoll sets watch what their descriptors are. Called when all processes are known
-// and in order.
+// Checks whether epoll sets watch what their descriptors are. It is called when all processes are
+// known and in order.
 void look_at_sets(DumpWork& work);
 Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process);
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process);
-// Takes down what pipes and sockets hold. Called when all descriptors are known.
+// Takes down what pipes and sockets hold. It is called when all descriptors are known.
 Status dump_channels(DumpWork& work);
-// Takes down the segments of System V. Called when all processes are known and can do calls for us.
+// Takes down the segments of System V. It is called when all processes are known and can do calls
+// for us.
 Status look_at_segments(DumpWork& work);
-// Takes down semaphores and message queues of System V. Called at the same time.
+// Takes down semaphores and message queues of System V. It is called at the same time.
 Status dump_system_v(DumpWork& work);
-// Called when a process can do calls for us.
+// These are called when a process can do calls for us.
 Status dump_timers(DumpWork& work, const FrozenProcess& frozen);
 Status dump_privileges(DumpWork& work, const FrozenProcess& frozen);
 Status dump_signal_owners(DumpWork& work, const FrozenProcess& frozen, const Process& process);
-// Called when all processes can do calls for us.
+// This is called when all processes can do calls for us.
 Status dump_stops(DumpWork& work);
 // Describes an eventfd, timerfd, signalfd, epoll set or inotify. Returns false if the descriptor is
 // none of these, or cannot be restored.
@@ -126,24 +127,25 @@ Status describe_pidfd(DumpWork& work, const FrozenProcess& frozen, const Found& 
 // Takes down what an inotify watches. Its description is the next one of the job.
 Status dump_watches(DumpWork& work, const FrozenProcess& frozen, const Found& found);
 Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to);
-// Finds out which sockets are each other's ends. Called when all descriptors are known.
+// Finds out which sockets are each other's ends. It is called when all descriptors are known.
 Status connect_sockets(DumpWork& work);
 // Does the same for those that lead to other nodes.
 Status find_far_ends(DumpWork& work, OtherNodes& others);
 // Decides about connections whose other ends nobody in the job has: they wait to be accepted, or
-// are refused. `others`: null if there are no other nodes.
+// are refused. `others` is null if there are no other nodes.
 Status refuse_outsiders(DumpWork& work, const OtherNodes* others);
 // Returns all bytes that can be read from a stream, which stay there.
 Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket);
 // Sends bytes once more that were taken out of a connection. Returns whether all could be sent.
 bool put_back(int writer, ByteView bytes);
-// Takes down what is on its way between nodes. Called when nothing is refused any more on any node.
+// Takes down what is on its way between nodes. It is called when nothing is refused any more on any
+// node.
 Status take_down_far_sockets(DumpWork& work, OtherNodes& others);
-// Takes down what waits in the sockets. Called when nothing is refused any more.
+// Takes down what waits in the sockets. It is called when nothing is refused any more.
 Status take_down_sockets(DumpWork& work);
-// Takes down the settings of the pseudo-terminals. Called when all descriptors are known.
+// Takes down the settings of the pseudo-terminals. It is called when all descriptors are known.
 Status look_at_terminals(DumpWork& work);
-// Takes down what waits in the pseudo-terminals. Called when nothing is refused any more.
+// Takes down what waits in the pseudo-terminals. It is called when nothing is refused any more.
 Status take_down_terminals(DumpWork& work);
 // Returns the parts of a range of shared memory that are not in the contents yet. From then on they
 // count as stored.

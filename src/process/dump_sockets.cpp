@@ -227,8 +227,8 @@ bool is_peer_closed(const DumpWork& work, std::uint32_t index, int socket) {
   return info.tcpi_state == TCP_CLOSE_WAIT;
 }
 
-// Decides about a connected socket whose other end no process of the job has. `others`: the other
-// nodes of the job, or null.
+// Decides about a connected socket whose other end no process of the job has. `others` are the
+// other nodes of the job, or null.
 Status look_at_lonely(DumpWork& work, std::uint32_t index, const OtherNodes* others) {
   Socket& one = work.result.job.sockets[index];
   const DumpWork::SeenSocket& seen = work.sockets[index];

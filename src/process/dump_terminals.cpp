@@ -12,8 +12,8 @@
 namespace diapause::process {
 namespace {
 
-// The controlling terminal of a process, and the process group in the foreground there by its id in
-// the PID namespace of this process.
+// These are the controlling terminal of a process, and the process group in the foreground there by
+// its id in the PID namespace of this process.
 struct Control {
   dev_t device = 0;
   std::uint64_t group_here = 0;

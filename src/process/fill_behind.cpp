@@ -23,7 +23,7 @@
 namespace diapause::process {
 namespace {
 
-// How often a page is offered while the memory changes: first at once, then each millisecond.
+// A page is offered this often while the memory changes, first at once, then each millisecond.
 constexpr int kTriesAtOnce = 100, kMostTries = 60'000;
 
 std::uint64_t page_of(std::uint64_t address) { return address / kPageBytes * kPageBytes; }
@@ -36,10 +36,10 @@ void await_end(int process) {
   }
 }
 
-// The process that outlives this one. It shares the table of descriptors, so that no userfaultfd is
-// closed before the job has ended, not even one that this process is just being given: the pages
-// that are missing would be zeros then. It was forked from a process with threads, and must not
-// allocate memory.
+// The guard is a process that outlives this one. It shares the table of descriptors, so that no
+// userfaultfd is closed before the job has ended, not even one that this process is just being
+// given: the pages that are missing would be zeros then. It was forked from a process with threads,
+// and must not allocate memory.
 [[noreturn]] void be_guard(int agent, int keeper) {
   ::setsid();
   ::prctl(PR_SET_NAME, "fill-guard");
@@ -155,7 +155,8 @@ Status FillBehind::wait() {
   return result_;
 }
 
-// The thread. It alone changes what is missing, in the order in which the kernel tells of it.
+// This is the thread. It alone changes what is missing, in the order in which the kernel tells of
+// it.
 void FillBehind::work() {
   while (true) {
     std::vector<pollfd> asked = {{wake_, POLLIN, 0}};
@@ -295,8 +296,8 @@ Status FillBehind::fill_at(Space& space, std::uint64_t address) {
   return fail(Code::timeout, "the kernel does not tell how the job's memory changes");
 }
 
-// Gives a process pages that it lacks; zeros where `bytes` is empty. The kernel refuses while it
-// has to tell of a change of the memory: then nothing more is given.
+// Gives a process pages that it lacks, and zeros where `bytes` is empty. The kernel refuses while
+// it has to tell of a change of the memory: then nothing more is given.
 Result<FillBehind::Given> FillBehind::give(Space& space, std::uint64_t address, ByteView bytes) {
   const bool is_zeros = bytes.empty();
   std::uint64_t left = is_zeros ? kPageBytes : bytes.size();

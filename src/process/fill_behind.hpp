@@ -1,5 +1,5 @@
-// Memory of restored processes that is filled while they run: a thread of this process gives a page
-// to whoever touches it first, and fills the rest meanwhile (userfaultfd). It follows what the
+// Fills memory of restored processes while they run. A thread of this process gives a page to
+// whoever touches it first, and fills the rest meanwhile (userfaultfd). It follows what the
 // processes do to this memory before it is filled: they fork, unmap, move and discard it.
 #pragma once
 
@@ -21,7 +21,6 @@
 
 namespace diapause::process {
 
-// A piece of contents that is sound.
 struct SoundPiece {
   std::uint64_t offset = 0;  // from the beginning of the contents
   ByteView bytes;            // there until the next call of ReadPiece
@@ -54,7 +53,7 @@ class FillBehind {
   bool is_filling() const;
   // Returns when all is filled, or why it never will be.
   Status wait();
-  // Why not all could be filled; success as long as nothing is wrong.
+  // Returns why not all could be filled; success as long as nothing is wrong.
   Status result() const;
 
  private:
@@ -63,8 +62,8 @@ class FillBehind {
     const StoredContents* contents = nullptr;
     std::uint64_t offset = 0;  // in the contents, of its beginning
   };
-  // What is missing in a process, by address. Only changes that are known are in it: before a page
-  // is filled, the kernel must agree that there are no others.
+  // This is what is missing in a process, by address. Only changes that are known are in it: before
+  // a page is filled, the kernel must agree that there are no others.
   struct Space {
     explicit Space(ForeignUserfault made) : userfault(std::move(made)) {}
     ForeignUserfault userfault;

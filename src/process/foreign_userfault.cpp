@@ -13,7 +13,7 @@
 namespace diapause::process {
 namespace {
 
-// Numbers that are newer than the headers that this must build with.
+// These numbers are newer than the headers that this must build with.
 constexpr std::uint64_t kFeatureWpAsync = std::uint64_t{1} << 15;  // Linux 6.7
 constexpr std::uint64_t kFeatureWpUnpopulated = std::uint64_t{1}
                                                 << 13;  // Linux 6.4, part of the former

@@ -1,5 +1,5 @@
-// A userfaultfd of another process: the process makes it for us while it stands still, and has no
-// descriptor of it.
+// Has a userfaultfd of another process. The process makes it for us while it stands still, and has
+// no descriptor of it.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace diapause::process {
 
 class ForeignUserfault {
  public:
-  // note_writes: a page scan tells which pages were written (Linux 6.7, no privilege). give_pages:
-  // who touches a page that is not there waits until it is given one, also in a system call, and
-  // tell what the process does to its memory (CAP_SYS_PTRACE).
+  // With note_writes a page scan tells which pages were written (Linux 6.7, no privilege). With
+  // give_pages whoever touches a page that is not there waits until it is given one, also in a
+  // system call, and the kernel tells what the process does to its memory (CAP_SYS_PTRACE).
   enum class Use { note_writes, give_pages };
   // `thread` is of the process, stands still, and has `calls`. Fails if the kernel cannot do it, or
   // forbids it.
   static Result<ForeignUserfault> open(const Calls& calls, const ThreadName& thread, Use use);
-  // One that the kernel has made for a forked process.
+  // Returns one that the kernel has made for a forked process.
   static ForeignUserfault of_forked(int fd) { return ForeignUserfault(fd, Use::give_pages); }
   ForeignUserfault(ForeignUserfault&& other) noexcept;
   ForeignUserfault& operator=(ForeignUserfault&& other) noexcept;

@@ -37,8 +37,8 @@ std::optional<double> scheduler_value(const std::string& text, std::string_view 
   return value;
 }
 
-// The time at which a thread last ran, by the clock of the processor that it ran on, and how often
-// it has begun to wait since it was created.
+// These are the time at which a thread last ran, by the clock of the processor that it ran on, and
+// how often it has begun to wait since it was created.
 struct LastRun {
   std::uint64_t ran_ns = 0;
   std::uint64_t waits = 0;
@@ -317,7 +317,7 @@ Status FrozenJob::look(FrozenProcess& process) {
                                std::as_writable_bytes(std::span(&thread.section, 1))));
     }
     thread.call = call_under_way(thread.registers);
-    // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call.
+    // This is ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call.
     constexpr std::int64_t kRestartBlock = -516;
     const bool is_timed = thread.call >= 0 && result_of(thread.registers) == kRestartBlock;
     const bool is_made_again =

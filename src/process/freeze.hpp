@@ -1,4 +1,5 @@
-// A job that stands still: every thread of every process in its namespace, seen from outside.
+// A frozen job stands still. It has every thread of every process in the job's namespace, as seen
+// from outside.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +19,8 @@
 
 namespace diapause::process {
 
-// Which calls threads are in and when those are to end, by the thread's id here: the kernel does
-// not tell it of calls that it has begun anew after an earlier freeze, or a restart.
+// These say which calls threads are in and when those are to end, by the thread's id here. The
+// kernel does not tell it of calls that it has begun anew after an earlier freeze, or a restart.
 struct TimedCall {
   std::uint64_t stack = 0;  // pointer, by which the same call is known again
   std::int64_t call = -1;
@@ -32,7 +33,7 @@ struct FrozenThread {
   Registers registers{};  // when it stopped
   std::uint64_t mask = 0;
   std::int64_t call = -1;  // that it was stopped in, also where the kernel had begun it anew
-  // Where the kernel keeps the rseq section under way, and which it was.
+  // These say where the kernel keeps the rseq section under way, and which it was.
   std::uint64_t section_address = 0;
   std::uint64_t section = 0;
   SequenceArea sequence;
@@ -56,11 +57,11 @@ struct FrozenProcess {
   const FrozenThread& leader() const { return threads.front(); }
 };
 
-// What a thread is to have in its registers when it goes on: calls that the freeze has ended are
-// done again.
+// Returns what a thread is to have in its registers when it goes on: calls that the freeze has
+// ended are done again.
 Registers registers_to_go_on_with(const FrozenThread& thread);
 
-// An ended process that nobody has waited for.
+// This is an ended process that nobody has waited for.
 struct Zombie {
   pid_t here = 0;
   ProcStatus status;
@@ -69,7 +70,7 @@ struct Zombie {
 class FrozenJob {
  public:
   // Stops all processes in the PID namespace of process `first`, but that one. On failure all run
-  // on. `timed`: from the last time; must outlive the object, which adds to it.
+  // on. `timed` is from the last time. It must outlive the object, which adds to it.
   static Result<FrozenJob> freeze(pid_t first, TimedCalls& timed);
   FrozenJob(FrozenJob&&) noexcept = default;
   FrozenJob& operator=(FrozenJob&&) = delete;
@@ -78,7 +79,7 @@ class FrozenJob {
   std::vector<FrozenProcess>& processes() { return processes_; }
   const std::vector<Zombie>& zombies() const { return zombies_; }
   std::uint64_t monotonic_ns() const { return monotonic_ns_; }
-  // When the first of them was stopped, in seconds of sys::monotonic_s().
+  // Returns when the first of them was stopped, in seconds of sys::monotonic_s().
   double since_s() const { return since_s_; }
   TimedCalls& timed() { return *timed_; }
 
@@ -87,7 +88,7 @@ class FrozenJob {
   // Puts everything back as it was, but lets nothing run on yet. If this process dies from here on,
   // the job lives.
   Status put_back();
-  // Lets all run on as if nothing had happened; the first failure.
+  // Lets all run on as if nothing had happened, and returns the first failure.
   Status thaw();
   // Ends all processes where they stand: none of them runs on.
   void end() const;
@@ -115,10 +116,10 @@ class FrozenJob {
   TimedCalls* timed_ = nullptr;
 };
 
-// CLOCK_MONOTONIC.
+// Returns the time of CLOCK_MONOTONIC.
 std::uint64_t monotonic_ns();
 
-// All processes here that are in the PID namespace of `first`, `first` among them.
+// Returns all processes here that are in the PID namespace of `first`, `first` among them.
 Result<std::vector<pid_t>> processes_with(pid_t first);
 
 }  // namespace diapause::process

@@ -35,10 +35,10 @@ Result<Pipe> make_pipe() {
   return Pipe{ends[0], ends[1]};
 }
 
-// The orders for process 1. It is forked from a process that may have threads, so it must not call
-// anything that allocates memory or takes a lock.
+// These are the orders for process 1. It is forked from a process that may have threads, so it must
+// not call anything that allocates memory or takes a lock.
 struct Orders {
-  // Gives the id of the command; of a restored job again, when its processes exist.
+  // It gives the id of the command, and for a restored job once more when its processes exist.
   Pipe from_maker;
   Pipe report;                      // takes the errno of a failure
   char* const* command = nullptr;   // arguments of the command; null: the job is restored

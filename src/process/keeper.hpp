@@ -1,6 +1,6 @@
-// Process 1 of a job: it owns the job's namespaces, starts its command or waits until that is
-// restored, buries orphans, and ends with the command. It lives on if the process that made it
-// dies, and the job with it.
+// Process 1 of a job owns the job's namespaces, starts its command or waits until that is restored,
+// buries orphans, and ends with the command. It lives on if the process that made it dies, and the
+// job with it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 
 namespace diapause::process {
 
-// The process group of the job's processes, unless they begin their own.
+// Says which process group the job's processes are in, unless they begin their own.
 enum class JobGroup {
   of_caller,  // that of this process: what a terminal sends to its foreground reaches the job
   own,        // a signal to the group of this process does not reach the job
@@ -27,9 +27,9 @@ bool has_terminal();
 class Keeper {
  public:
   // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user
-  // namespace unless this process may do without. Code::denied says what the machine forbids;
-  // Code::not_found: no such command. `place.host_name` is what the job sees as the name of its
-  // machine; empty: the name that it has.
+  // namespace unless this process may do without. Code::denied says what the machine forbids, and
+  // Code::not_found that there is no such command. `place.host_name` is what the job sees as the
+  // name of its machine; if it is empty, the job sees the name that the machine has.
   struct Place {
     std::string host_name;
     JobGroup group = JobGroup::of_caller;
@@ -55,8 +55,8 @@ class Keeper {
   bool shares_group() const;
 
   // Returns the status of the job as a shell gives it (128 + N after signal N) once the job has
-  // ended. Until then, takes note of the processes that were killed while this process traced them:
-  // the job does not end before. Not to be called while the job is frozen.
+  // ended. Until then it takes note of the processes that were killed while this process traced
+  // them: the job does not end before. It must not be called while the job is frozen.
   std::optional<int> exit_status();
 
  private:

@@ -1,4 +1,4 @@
-// Sockets of a stored job that are made in this process, one by one.
+// Makes sockets of a stored job in this process, one by one.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 
 namespace diapause::process {
 
-// A socket that is closed unless it is taken.
+// Has a socket, which is closed unless it is taken.
 class Owned {
  public:
   explicit Owned(int number = -1) : number_(number) {}
@@ -49,16 +49,17 @@ inline const sockaddr* address_in(const ByteVector& bytes) {
   return reinterpret_cast<const sockaddr*>(bytes.data());
 }
 inline socklen_t length_of(const ByteVector& bytes) { return static_cast<socklen_t>(bytes.size()); }
-// Of a socket that has this address; says that another program has it if `error` does.
+// Returns the error of a socket that has this address. It says that another program has the address
+// if `error` does.
 Error socket_error(const ByteVector& address, int error);
 
-// A socket of the same kind, with the options that come before the address.
+// Returns a socket of the same kind, with the options that come before the address.
 Result<Owned> make_socket(const Socket& from);
 // Closed connections within this machine that hold the port are ended.
 Status bind_to(int socket, const Socket& from, const ByteVector& address);
-// A socket that is not connected to another one of the job. If only closed connections hold its
-// port, the call waits until the kernel has forgotten them, for about a minute at most, and says so
-// in the log.
+// Returns a socket that is not connected to another one of the job. If only closed connections hold
+// its port, the call waits until the kernel has forgotten them, for about a minute at most, and
+// says so in the log.
 Result<Owned> open_single(const Socket& from, const LogSink& log);
 bool is_bound(const Socket& one);
 

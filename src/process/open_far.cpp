@@ -118,8 +118,8 @@ class FarOpener {
     return {};
   }
 
-  // From the port that the socket had. If another program has that, from another one, with a
-  // warning.
+  // Connects from the port that the socket had. If another program has that, it connects from
+  // another one, with a warning.
   Result<Owned> connect_to(const ByteVector& target, const Socket& from) {
     for (int waited_ms = 0;; waited_ms += 100) {
       auto made = connect_from(target, from, from.local);
@@ -217,9 +217,9 @@ class FarOpener {
   const LogSink& log_;
   OtherNodes& others_;
   std::vector<int>& sockets_;
-  // Beside Job::far_ends:
+  // These stand beside Job::far_ends.
   std::vector<OtherNodes::Place> peers_;
-  // Socket of the job that listens at this end's port, or kNone.
+  // Each is the socket of the job that listens at this end's port, or kNone.
   std::vector<std::uint32_t> listeners_;
   std::vector<bool> accepts_;
   std::vector<int> doors_;

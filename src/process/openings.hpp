@@ -22,13 +22,13 @@ struct StoredContents {
   std::size_t region = 0;  // by which it is read
 };
 // Takes a piece of the contents: its offset from their beginning, and its bytes, which are sound.
-// Called from several threads at once.
+// It is called from several threads at once.
 using TakePiece = std::function<Status(const StoredContents&, std::uint64_t offset, ByteView)>;
 // Reads these contents, in any order, and gives each piece to `take`.
 using ContentsList = std::vector<const StoredContents*>;
 using ReadContents = std::function<Status(const ContentsList&, const TakePiece&)>;
 
-// Whom the opening talks to: its user, and the other nodes of the job (null: there are none).
+// The opening talks to its user, and to the other nodes of the job (null if there are none).
 struct Surroundings {
   const LogSink& log;
   OtherNodes* others = nullptr;
@@ -55,8 +55,8 @@ class Openings {
   // Returns -1 for a segment of System V.
   int of_memory(std::uint32_t index) const { return memories_[index]; }
   // Cuts the files that the job could write to to the length that they had: what was written to
-  // them since is lost. To be called when all that the image holds has turned out to be sound, and
-  // before a process runs.
+  // them since is lost. It must be called when all that the image holds has turned out to be sound,
+  // and before a process runs.
   Status finish(const Job& job) const;
   // Seals memories as they were, when they hold what they held and all processes have mapped them.
   Status add_seals(const Job& job) const;

@@ -1,5 +1,5 @@
-// What the dump and the restore of a job's processes on one node must hear from the other nodes of
-// the job. All calls are made on all nodes in the same order; if one fails anywhere, all fail.
+// Has what the dump and the restore of a job's processes on one node must hear from the other nodes
+// of the job. All calls are made on all nodes in the same order; if one fails anywhere, all fail.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class OtherNodes {
   virtual ~OtherNodes() = default;
 
   virtual std::uint32_t own_number() const = 0;
-  // Whether a message about this address is about a node of the job.
+  // Returns whether a message about this address is about a node of the job.
   virtual bool is_of_job(const ByteVector& address) const = 0;
 
   // Finds the other ends of TCP connections by their addresses, given as plain_address() gives

@@ -19,7 +19,7 @@ namespace {
 constexpr int kRestoreIds = 77;  // PR_TIMER_CREATE_RESTORE_IDS, since Linux 6.16
 constexpr std::uint64_t kSecond_ns = 1'000'000'000;
 
-// The kernel's struct sigevent. The one of the C library hides the thread in a union.
+// This is the kernel's struct sigevent. The one of the C library hides the thread in a union.
 struct Event {
   std::uint64_t value = 0;
   std::uint32_t signal = 0, notification = 0, thread = 0;

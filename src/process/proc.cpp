@@ -28,8 +28,8 @@ constexpr std::uint64_t kPageOfFile = std::uint64_t{1} << 61;
 constexpr std::uint64_t kPageGuarded =
     std::uint64_t{1} << 58;  // since Linux 6.15; such a page counts as swapped, too
 
-// The structures of <linux/fs.h> of Linux 6.7. The oldest headers that must suffice to build this
-// do not have them.
+// These are the structures of <linux/fs.h> of Linux 6.7. The oldest headers that must suffice to
+// build this do not have them.
 struct PageScanArguments {
   std::uint64_t size, flags, start, end;
   std::uint64_t walk_end;  // output: address at which the walk stopped
@@ -254,7 +254,7 @@ Result<std::vector<Mapping>> places_of(pid_t process) {
 
 namespace {
 
-// The pages to look for: all that hold something, except those that are left out here.
+// Says which pages to look for: all that hold something, except those that are left out here.
 struct PageChoice {
   std::uint64_t not_scanned = 0;  // categories of a page scan that are left out
   std::uint64_t not_listed = 0;   // the same as bits of an entry in pagemap, as far as it tells

@@ -22,7 +22,7 @@ Result<std::string> read_link(const std::string& path);
 // Returns the numbers among the names in a directory of /proc, in rising order.
 Result<std::vector<pid_t>> numbers_in(const std::string& directory);
 
-// The lines of /proc/<pid>/status that matter. Ids are those of the innermost namespace.
+// These are the lines of /proc/<pid>/status that matter. Ids are those of the innermost namespace.
 struct ProcStatus {
   std::uint32_t id = 0, thread_id = 0, group = 0, session = 0;
   pid_t parent_here = 0;  // the only id in the namespace of this process
@@ -38,7 +38,7 @@ struct ProcStatus {
 };
 Result<ProcStatus> status_of(const std::string& directory);
 
-// The fields of /proc/<pid>/stat by their numbers in proc(5), from 3 on.
+// Has the fields of /proc/<pid>/stat by their numbers in proc(5), from 3 on.
 class StatFields {
  public:
   static Result<StatFields> of(pid_t process);
@@ -48,7 +48,7 @@ class StatFields {
   std::vector<std::string> fields_;
 };
 
-// A line of /proc/<pid>/maps, with what smaps says of it.
+// This is a line of /proc/<pid>/maps, with what smaps says of it.
 struct Mapping {
   std::uint64_t begin = 0, end = 0;
   std::uint32_t protection = 0;

@@ -66,8 +66,8 @@ class References {
 // waited for.
 Result<sys::File> open_mapped_file(const std::string& path);
 
-// Checks that the files which the image relies on hold what they must. Called before any process is
-// made. Code::mismatch names a file that does not.
+// Checks that the files which the image relies on hold what they must. It is called before any
+// process is made. Code::mismatch names a file that does not.
 Status check_files(const Job& job);
 
 }  // namespace diapause::process

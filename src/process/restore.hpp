@@ -19,8 +19,8 @@ struct Birthplace {
   pid_t first = 0;
   const LogSink& log;
   std::function<Status()> go;
-  // Fills most of the memory that processes do not share, after they have begun to run. Null: all
-  // is filled before.
+  // Fills most of the memory that processes do not share, after they have begun to run. If it is
+  // null, all is filled before.
   FillBehind* behind = nullptr;
 };
 
@@ -33,8 +33,8 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
                            const std::vector<StoredContents>& contents, const ReadContents& read,
                            const Birthplace& place);
 
-// Checks that this machine has the kind of processor and the kernel code that the image needs.
-// Called before any process is made.
+// Checks that this machine has the kind of processor and the kernel code that the image needs. It
+// is called before any process is made.
 Status check_machine(const Job& job);
 
 }  // namespace diapause::process

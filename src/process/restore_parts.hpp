@@ -1,4 +1,4 @@
-// The steps of restore(). Each is implemented in the file that is named after it.
+// Declares the steps of restore(). Each is implemented in the file that is named after it.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace diapause::process {
 
-// A process that is being restored.
+// This is a process that is being restored.
 struct Made {
   const Process* stored = nullptr;
   std::vector<ThreadName> threads;  // beside stored->threads
@@ -31,9 +31,9 @@ struct RestoreWork {
   FillBehind* behind = nullptr;  // null: all memory is filled at once
   std::vector<Made> made = {};
   TimedCalls timed = {};
-  // What of the threads could not be restored, and why.
+  // This says what of the threads could not be restored, and why.
   std::map<std::string, std::vector<std::uint32_t>> lost = {};
-  // Beside job.memories: segments of System V that have their contents.
+  // This says beside job.memories which segments of System V have their contents.
   std::vector<bool> filled = {};
 };
 
@@ -54,23 +54,24 @@ ContentsList contents_of_memory(const RestoreWork& work, std::uint32_t index);
 // that no process has, if they were to end with the last process that has them.
 Status make_segments(const RestoreWork& work, const ThreadName& keeper);
 Status forget_segments(RestoreWork& work, const ThreadName& keeper);
-// Tells the kernel which id the next object of System V is to have. `file`: in /proc/sys/kernel.
+// Tells the kernel which id the next object of System V is to have. `file` is in /proc/sys/kernel.
 struct NextId {
   const char* file;
   std::uint32_t id;
 };
 Status write_next_id(const RestoreWork& work, const ThreadName& keeper, const NextId& next);
-// Semaphores and message queues of System V, by process 1.
+// Lets process 1 make the semaphores and message queues of System V.
 Status make_system_v(const RestoreWork& work, const ThreadName& keeper);
 Status restore_timers(const RestoreWork& work, const Made& made);
 Status restore_signal_owners(const RestoreWork& work, const Made& made);
 Status restore_barriers(const RestoreWork& work, const Made& made);
-// Before and after the capabilities themselves.
+// The first is called before the capabilities themselves are restored, and the second after that.
 Status restore_limits_of_capabilities(RestoreWork& work, const Made& made);
 Status restore_ambient_capabilities(RestoreWork& work, const Made& made);
 // Takes the SIGCHLD that a process is just getting.
 Status take_child_signal(const RestoreWork& work, const ThreadName& thread);
-// Stops processes that were stopped. They are made by then, and no process of `work` any more.
+// Stops processes that were stopped. They are made by then, and `work` does not have them any more
+// afterwards.
 Status restore_stops(RestoreWork& work);
 
 Status restore_memory(RestoreWork& work, Made& made);

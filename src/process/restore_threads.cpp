@@ -112,7 +112,7 @@ Status restore_thread(const RestoreWork& work, const ThreadName& name, const Thr
     stack_t stack;
     char name[16];
   } argument{};
-  // SS_ONSTACK: says that the thread runs on the stack, and cannot be set.
+  // This is SS_ONSTACK. It says that the thread runs on the stack, and cannot be set.
   constexpr std::uint32_t kOnStack = 1;
   argument.stack.ss_sp = reinterpret_cast<void*>(thread.stack_address);
   argument.stack.ss_flags = static_cast<int>(thread.stack_flags & ~kOnStack);
@@ -287,7 +287,7 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
       const Call add{
           SYS_epoll_ctl, {one.number, EPOLL_CTL_ADD, watched.number, work.calls.room()}, 0};
       const auto added = call_with(work, made.leader(), as_byte_view(event), add);
-      // EEXIST: the file was added already, by another descriptor of the same set.
+      // EEXIST says that the file was added already, by another descriptor of the same set.
       if (!added && added.error().os_errno != EEXIST) return fail(added.error());
     }
   }

@@ -14,7 +14,7 @@
 namespace diapause::process {
 namespace {
 
-// The first version of struct sched_attr.
+// This is the first version of struct sched_attr.
 struct Policy {
   std::uint32_t size = kPolicyBytes, policy = 0;
   std::uint64_t flags = 0;

@@ -1,5 +1,5 @@
-// How threads are scheduled: which processors they may use, and how soon they get them and the
-// disks.
+// Reads and sets how threads are scheduled: which processors they may use, and how soon they get
+// them and the disks.
 #pragma once
 
 #include <sys/types.h>

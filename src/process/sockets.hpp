@@ -1,4 +1,4 @@
-// Functions on sockets of this process that dump and restore share.
+// Has functions on sockets of this process that dump and restore share.
 #pragma once
 
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ bool is_own_address(const ByteVector& address);
 // ::getpeername.
 using AskAddress = int(int, sockaddr*, socklen_t*);
 ByteVector address_by(int socket, AskAddress& ask);
-// Returns whether the other end of a socket is on another node of the job. `index`: in
+// Returns whether the other end of a socket is on another node of the job. `index` is that in
 // Job::sockets.
 bool is_far(const Job& job, std::uint32_t index);
 // Returns the path of an AF_UNIX address. It is empty if the socket is not in the file system.

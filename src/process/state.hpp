@@ -1,4 +1,4 @@
-// All of a job that is not the contents of its memory, as plain values: what an image keeps of
+// Has all of a job that is not the contents of its memory, as plain values: what an image keeps of
 // processes, threads, mappings and descriptors. docs/formats/processes.md says how it is stored.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace diapause::process {
 
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
-// How a range of addresses came to be. The numbers are stored.
+// Says how a range of addresses came to be. The numbers are stored.
 enum class AreaKind : std::uint32_t {
   memory = 0,   // of the process alone, whatever it was at first; pages of a file where it has not
                 // written to them
@@ -23,7 +23,7 @@ enum class AreaKind : std::uint32_t {
   foreign = 3,  // at an address that no process can change: vsyscall
 };
 
-// Of Area::flags.
+// These are the bits of Area::flags.
 inline constexpr std::uint32_t kGrowsDown = 1;
 inline constexpr std::uint32_t kHuge = 2;          // madvise(MADV_HUGEPAGE)
 inline constexpr std::uint32_t kNoHuge = 4;        // MADV_NOHUGEPAGE
@@ -38,26 +38,27 @@ struct Area {
   std::uint32_t protection = 0;  // PROT_READ | PROT_WRITE | PROT_EXEC
   AreaKind kind = AreaKind::memory;
   std::uint32_t flags = 0;
-  // Index of the shared memory; of AreaKind::memory: of the pages of a file.
+  // It is the index of the shared memory, and for AreaKind::memory that of the pages of a file.
   std::uint32_t shared = kNone;
   std::uint64_t offset = 0;  // in it
   std::string name;          // as the kernel calls it; of AreaKind::kernel, what it must be called
   std::uint64_t checksum = 0;  // of the vdso's contents; 0: none
 };
 
-// Memory that several processes may have, or that has a descriptor.
+// Says of which kind memory is that several processes may have, or that has a descriptor.
 enum class SharedKind : std::uint32_t {
   anonymous = 0,  // without a name: of MAP_SHARED | MAP_ANONYMOUS, or of memfd_create
   file = 1,  // a file that has a name; contents that are not of a memory file system are not stored
   system_v = 2,  // a segment with a key and an id
-  // From format version 4 on:
-  // Of a file, for processes that have mapped it for themselves: nobody writes to them.
+  // What follows is stored from format version 4 on. These are pages of a file for processes that
+  // have mapped it for themselves, and nobody writes to them.
   file_pages = 3,
 };
 
 struct SharedMemory {
   SharedKind kind = SharedKind::anonymous;
-  // Of a file; of file_pages: where the file may be the same at the restart, or nothing.
+  // It is the path of a file. For file_pages it is where the file may be the same at the restart,
+  // or nothing.
   std::string path;
   std::uint64_t bytes = 0;  // its length
   std::uint32_t mode = 0;
@@ -67,8 +68,8 @@ struct SharedMemory {
   bool is_writable = false;
 };
 
-// What a file must hold so that it can be mapped again: of SharedKind::file_pages that are not in
-// the image.
+// Says what a file must hold so that it can be mapped again. There are parts for
+// SharedKind::file_pages that are not in the image.
 struct FilePart {
   std::uint32_t memory = 0;  // index of them
   std::uint64_t offset = 0, bytes = 0;
@@ -81,7 +82,7 @@ struct SignalAction {
   bool operator==(const SignalAction&) const = default;
 };
 
-// A thread. Addresses are those of its process.
+// All addresses of a thread are those of its process.
 struct Thread {
   std::uint32_t id = 0;
   std::string name;
@@ -96,12 +97,13 @@ struct Thread {
   std::uint64_t stack_address = 0, stack_bytes = 0;  // alternative signal stack
   std::uint32_t stack_flags = 0;
   std::vector<ByteVector> waiting_signals;  // siginfo_t
-  // A call that was to end at a time: its number, and how much of that time was left. -1: none.
+  // These are the number of a call that was to end at a time, and how much of that time was left.
+  // -1 stands for no such call.
   std::int64_t timed_call = -1;
   std::uint64_t left_ns = 0;
 };
 
-// Pages that a process may not touch, though they are among memory of its own that it may
+// These are pages that a process may not touch, though they are among memory of its own that it may
 // (MADV_GUARD_INSTALL).
 struct Guard {
   std::uint32_t process = 0;  // its id
@@ -109,7 +111,8 @@ struct Guard {
   bool operator==(const Guard&) const = default;
 };
 
-// How a thread is scheduled, where that is not as for what the job was started with.
+// A schedule says how a thread is scheduled, where that is not as for what the job was started
+// with.
 inline constexpr std::size_t kPolicyBytes = 48, kMostProcessorBytes = 8192;
 struct Schedule {
   std::uint32_t thread = 0;           // its id
@@ -120,7 +123,7 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// What prctl(PR_SET_MM_MAP) takes, but the descriptor of the program.
+// This is what prctl(PR_SET_MM_MAP) takes, but for the descriptor of the program.
 struct MemoryMap {
   std::uint64_t start_code = 0, end_code = 0, start_data = 0, end_data = 0, start_brk = 0, brk = 0,
                 start_stack = 0;
@@ -132,14 +135,13 @@ struct Limit {
   std::uint64_t soft = 0, hard = 0;
 };
 
-// A descriptor of a process.
 struct Descriptor {
   std::uint32_t number = 0;
   std::uint32_t description = 0;  // index in Job::descriptions
   bool closes_on_exec = false;
 };
 
-// Whose a lock on a file is. The numbers are stored.
+// Says whose a lock on a file is. The numbers are stored.
 enum class LockKind : std::uint32_t {
   process = 0,           // fcntl(F_SETLK): of a process
   description = 1,       // fcntl(F_OFD_SETLK): of an open file description
@@ -179,7 +181,7 @@ struct Process {
   std::vector<Descriptor> descriptors;
 };
 
-// What an open file is. The numbers are stored.
+// Says what an open file is. The numbers are stored.
 enum class DescriptionKind : std::uint32_t {
   standard = 0,  // one that the job was started with, as standard input
   file = 1,      // a regular file or directory, by its path
@@ -192,28 +194,29 @@ enum class DescriptionKind : std::uint32_t {
   poll = 8,     // epoll
   socket = 10,
   terminal = 11,  // one end of a pseudo-terminal
-  // From format version 6 on:
+  // What follows is stored from format version 6 on.
   notifications = 12,  // inotify
   process = 13,        // a process, by pidfd_open
 };
 
-// What an epoll set watches.
+// This is a file that an epoll set watches.
 struct Watched {
   std::uint32_t number = 0;  // of the descriptor by which it was added
   std::uint32_t events = 0;
   std::uint64_t data = 0;
 };
 
-// An open file description: what descriptors that were duplicated or inherited share.
+// An open file description is what descriptors that were duplicated or inherited share.
 struct Description {
   DescriptionKind kind = DescriptionKind::file;
   std::uint32_t flags = 0;  // as fcntl(F_GETFL)
   std::string path;
   std::uint64_t offset = 0;
-  // Of a file, when it was stored. timer: how often it has expired since it was last read.
+  // It is that of a file when it was stored. Of a timer it is how often it has expired since it was
+  // last read.
   std::uint64_t bytes = 0;
-  // standard: its number. pipe, socket, terminal: index of the channel, the socket, the terminal.
-  // process: its id
+  // For `standard` it is its number; for pipe, socket and terminal the index of the channel, the
+  // socket or the terminal; and for process its id.
   std::uint32_t which = 0;
   std::uint64_t count = 0;                   // counter. signals: the mask. timer: the clock
   bool is_semaphore = false;                 // counter
@@ -222,28 +225,28 @@ struct Description {
   std::vector<Watched> watched;              // poll
 };
 
-// A pipe and what it held.
+// A channel is a pipe and what it held.
 inline constexpr std::uint32_t kPackets = 1;  // of Channel::type
 struct Channel {
   std::uint32_t capacity_bytes = 0;
   std::uint32_t type = 0;  // from format version 6 on kPackets: each piece is a packet (O_DIRECT)
   std::vector<ByteVector> forward, backward;  // pieces in their order; only `forward` is used
-  // Of a named pipe. From format version 2 on:
+  // What follows is that of a named pipe, and is stored from format version 2 on.
   std::string path;
   std::uint32_t mode = 0;
 };
 
-// How far a socket has come. The numbers are stored.
+// Says how far a socket has come. The numbers are stored.
 enum class SocketState : std::uint32_t {
   idle = 0,  // neither of the others, with addresses or without
   listening = 1,
   connected = 2,  // of a stream, by a connection that both ends have
   ended = 3,      // of a stream, by a connection that is over
-  // From format version 6 on:
+  // What follows is stored from format version 6 on.
   waiting = 4,  // of a stream, by a connection that nobody has accepted yet and that holds no bytes
 };
 
-// As setsockopt takes it.
+// This is an option as setsockopt takes it.
 struct SocketOption {
   std::uint32_t level = 0, name = 0;
   ByteVector value;
@@ -256,7 +259,8 @@ struct Socket {
   std::string directory;      // AF_UNIX: that a relative path starts from
   std::uint32_t mode = 0;     // of the file of that path
   std::uint32_t backlog = 0;  // of one that listens
-  // Of one that is connected: index of the other end; kNone: that is closed.
+  // For a socket that is connected it is the index of the other end. kNone says that the other end
+  // is closed.
   std::uint32_t peer = kNone;
   bool is_read_shut = false, is_write_shut = false;
   std::vector<SocketOption> options;
@@ -264,7 +268,7 @@ struct Socket {
   std::vector<ByteVector> senders;  // of datagrams: beside `waiting`, addresses
 };
 
-// A pseudo-terminal.
+// This is a pseudo-terminal.
 struct Terminal {
   ByteVector settings;  // struct termios
   ByteVector size;      // struct winsize
@@ -275,7 +279,7 @@ struct Terminal {
   ByteVector output;          // what programs have written, and nobody has read
 };
 
-// A connected socket whose other end is on another node of the job.
+// This is a connected socket whose other end is on another node of the job.
 struct FarEnd {
   std::uint32_t socket = 0;  // index of it
   std::uint32_t node = 0;    // number of the other node
@@ -283,7 +287,7 @@ struct FarEnd {
   bool operator==(const FarEnd&) const = default;
 };
 
-// A timer of timer_create.
+// This is a timer of timer_create.
 struct Timer {
   std::uint32_t process = 0, number = 0;  // its id
   std::uint32_t clock = 0;                // as timer_create takes it
@@ -295,14 +299,14 @@ struct Timer {
   bool operator==(const Timer&) const = default;
 };
 
-// A set of semaphores of System V.
+// This is a set of semaphores of System V.
 struct SemaphoreSet {
   std::uint32_t id = 0, key = 0, mode = 0;
   std::vector<std::uint32_t> values;
   bool operator==(const SemaphoreSet&) const = default;
 };
 
-// A message queue of System V.
+// These describe a message queue of System V.
 struct Message {
   std::uint64_t type = 0;
   ByteVector bytes;
@@ -315,14 +319,14 @@ struct MessageQueue {
   bool operator==(const MessageQueue&) const = default;
 };
 
-// A process that a signal such as SIGSTOP has stopped.
+// This is a process that a signal such as SIGSTOP has stopped.
 struct StoppedProcess {
   std::uint32_t process = 0;
   bool is_told = false;  // its parent has waited for that already
   bool operator==(const StoppedProcess&) const = default;
 };
 
-// Who gets a signal when an open file can be read or written (O_ASYNC).
+// Says who gets a signal when an open file can be read or written (O_ASYNC).
 struct SignalOwner {
   std::uint32_t description = 0;
   std::uint32_t kind = 0;    // F_OWNER_TID, F_OWNER_PID or F_OWNER_PGRP
@@ -331,14 +335,14 @@ struct SignalOwner {
   bool operator==(const SignalOwner&) const = default;
 };
 
-// What may not be done to a memory any more (F_ADD_SEALS).
+// Says what may not be done to a memory any more (F_ADD_SEALS).
 struct Seals {
   std::uint32_t memory = 0;  // its index
   std::uint32_t seals = 0;
   bool operator==(const Seals&) const = default;
 };
 
-// A file or directory that an open file of inotify watches.
+// This is a file or directory that an open file of inotify watches.
 struct FileWatch {
   std::uint32_t description = 0;
   std::uint32_t number = 0;  // by which the program knows it
@@ -347,17 +351,18 @@ struct FileWatch {
   bool operator==(const FileWatch&) const = default;
 };
 
-// What was typed at a pseudo-terminal, and no program has read: in their order the lines that are
-// complete, and what follows them.
+// This is a part of what was typed at a pseudo-terminal and no program has read. The parts are in
+// their order the lines that are complete, and what follows them.
 struct TypedInput {
   std::uint32_t terminal = 0;  // its index
   bool is_line = false;
-  // Of a line that was ended by the character for the end of the file, without it.
+  // A line that was ended by the character for the end of the file is stored without that
+  // character.
   ByteVector bytes;
   bool operator==(const TypedInput&) const = default;
 };
 
-// Of a process, beside its capabilities.
+// These are privileges of a process beside its capabilities.
 struct Privileges {
   std::uint32_t process = 0;
   std::uint32_t secure_bits = 0;
@@ -374,17 +379,17 @@ struct Job {
   std::vector<SharedMemory> memories;
   std::vector<Description> descriptions;
   std::vector<Channel> channels;
-  // From format version 2 on:
+  // What follows is stored from format version 2 on.
   std::vector<Socket> sockets;
   std::vector<Terminal> terminals;
-  // From format version 3 on:
+  // What follows is stored from format version 3 on.
   std::vector<FileLock> locks;
-  // From format version 4 on:
+  // What follows is stored from format version 4 on.
   std::vector<FilePart> file_parts;  // of each memory in rising order
-  // From format version 5 on:
+  // What follows is stored from format version 5 on.
   std::vector<Schedule> schedules;
   std::vector<Guard> guards;
-  // From format version 6 on:
+  // What follows is stored from format version 6 on.
   std::vector<FarEnd> far_ends;
   std::vector<Timer> timers;
   std::vector<SemaphoreSet> semaphores;
@@ -399,10 +404,10 @@ struct Job {
 
 inline constexpr std::uint32_t kProcessesFormatVersion = 6;
 
-// With magic, version and checksum.
+// Returns the job with magic, version and checksum.
 ByteVector encode_job(const Job& job);
-// Believes nothing. Code::corrupt for what is damaged or cannot be, Code::mismatch for a newer
-// version.
+// Believes nothing. Code::corrupt says that something is damaged or cannot be, and Code::mismatch
+// that the version is newer.
 Result<Job> decode_job(ByteView data);
 
 }  // namespace diapause::process

@@ -61,7 +61,7 @@ Status write_as_it_is(int master, ByteView bytes) {
   return {};
 }
 
-// Of the end that programs have, with its settings as they are given back at the end.
+// Keeps the end open that programs have, with its settings as they are given back at the end.
 class OpenEnd {
  public:
   static Result<OpenEnd> of(int master) {
@@ -81,7 +81,8 @@ class OpenEnd {
   const termios& settings() const { return settings_; }
   void set(const termios& settings) const { ::tcsetattr(file_, TCSANOW, &settings); }
 
-  // Reads what waits, up to the end of a line if the terminal keeps lines. Nothing: nothing waits.
+  // Reads what waits, up to the end of a line if the terminal keeps lines. Returns nothing if
+  // nothing waits.
   std::optional<ByteVector> read() const {
     ByteVector room(8192);
     const ssize_t got = ::read(file_, room.data(), room.size());
@@ -103,7 +104,8 @@ class OpenEnd {
   termios settings_{};
 };
 
-// Settings with which the terminal passes on everything as it is, but for lines if it keeps them.
+// Returns settings with which the terminal passes on everything as it is, but for lines if it keeps
+// them.
 termios plain_settings(const termios& from) {
   termios plain = from;
   plain.c_iflag = 0;

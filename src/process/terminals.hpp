@@ -1,5 +1,5 @@
-// Functions on pseudo-terminals that dump and restore share. A terminal is known by the end that
-// reads what programs write.
+// Has functions on pseudo-terminals that dump and restore share. A terminal is known by the end
+// that reads what programs write.
 #pragma once
 
 #include <cstdint>

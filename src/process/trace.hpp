@@ -1,5 +1,5 @@
-// One thread of another process, stopped from outside with ptrace. All functions are for the thread
-// of this process that has attached to it, and no other.
+// Controls one thread of another process, stopped from outside with ptrace. All functions are for
+// the thread of this process that has attached to it, and no other.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@
 
 namespace diapause::process {
 
-// Why a traced thread does not run.
+// Says why a traced thread does not run.
 struct Stop {
   bool has_ended = false;
   int signal = 0;
@@ -22,7 +22,7 @@ struct Stop {
 };
 
 // Attaches to a thread without stopping it. From then on new threads and children of it are
-// attached to as well. Code::denied if another debugger has it.
+// attached to as well. Code::denied says that another debugger has it.
 Status attach(pid_t thread);
 // Tells an attached thread to stop, and does not wait for it.
 Status ask_to_stop(pid_t thread);
@@ -52,7 +52,7 @@ Status set_signal_mask(pid_t thread, std::uint64_t mask);
 // through.
 inline constexpr std::uint64_t kMaskInCalls = ~(std::uint64_t{1} << 4);  // SIGTRAP is 5
 
-// What a thread has told the kernel about its restartable sequences.
+// This is what a thread has told the kernel about its restartable sequences.
 struct SequenceArea {
   std::uint64_t address = 0;  // 0: none
   std::uint32_t size = 0;

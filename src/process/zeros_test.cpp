@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kGroup = 64 * 1024;
 
-// Memory of this process that holds zeros. `begin_` is a multiple of the group's size.
+// Has memory of this process that holds zeros. `begin_` is a multiple of the group's size.
 class Zeros : public ::testing::Test {
  protected:
   Zeros() {

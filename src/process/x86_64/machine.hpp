@@ -1,5 +1,5 @@
-// Everything that depends on the processor: the registers of a stopped thread, and how it is made
-// to do system calls.
+// Has everything that depends on the processor: the registers of a stopped thread, and how it is
+// made to do system calls.
 #pragma once
 
 #include <sys/user.h>
@@ -12,10 +12,10 @@
 
 namespace diapause::process {
 
-// The registers as PTRACE_GETREGSET gives them for NT_PRSTATUS.
+// These are the registers as PTRACE_GETREGSET gives them for NT_PRSTATUS.
 using Registers = user_regs_struct;
 
-// One system call that a stopped thread is to do. A table of them lies in the memory of its
+// This is one system call that a stopped thread is to do. A table of them lies in the memory of its
 // process.
 struct Call {
   std::uint64_t number = 0;  // with kMayFail: the table goes on after a failure
