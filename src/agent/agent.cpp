@@ -172,7 +172,7 @@ Status check_nodes(const process::Job& job, const Team* team) {
   return {};
 }
 
-// What the steps of a start on this node work with.
+// The steps of a start on this node work with these.
 struct Ground {
   const StoreRequest& request;
   Team* team;  // null: the job is on this node alone
@@ -180,7 +180,7 @@ struct Ground {
   JobStore& store;
 };
 
-// What is done while the job runs.
+// This is what is done while the job runs.
 struct Routine {
   double interval_s = 0;
   int level = 1;
@@ -196,7 +196,7 @@ void give_routine(const Routine& routine, Caretaker& caretaker) {
   if (routine.finishes) caretaker.finishes();
 }
 
-// A job that runs. What is behind needs the image, and is there before the job.
+// This is a job that runs. What is behind needs the image, and is there before the job.
 struct Restored {
   std::unique_ptr<RestoredImage> image;
   process::Keeper keeper;
@@ -210,7 +210,7 @@ void end_and_wait(process::Keeper& keeper) {
   while (!keeper.exit_status()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Makes the processes of this node again. They run when all nodes are ready. `note`: null if all
+// Makes the processes of this node again. They run when all nodes are ready. `note` is null if all
 // memory is restored before.
 Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImage>& image,
                               const FillNote* note) {
@@ -246,7 +246,7 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
   return Restored{std::move(image), std::move(keeper), std::move(behind), std::move(*timed)};
 }
 
-// The version to restore: its number, or the newest that can be used.
+// This is the version to restore: its number, or the newest that can be used.
 struct Wanted {
   std::optional<std::uint64_t> version;
   Beginning if_none = Beginning::from_newest;  // anew: it is no failure if there are no versions

@@ -1,5 +1,6 @@
-// Front end for jobs that know nothing of this library. Starts a command in namespaces of its own
-// or restores it, looks after it until it ends, and takes a checkpoint of it on request.
+// This is the front end for jobs that know nothing of this library. It starts a command in
+// namespaces of its own or restores it, looks after it until it ends, and takes a checkpoint of it
+// on request.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@
 
 namespace diapause::agent {
 
-// last: the job ends with it.
+// With `last` the job ends with its checkpoint.
 enum class Wish { checkpoint, check_only, last };
 
-// The status of a job that was ended after its last checkpoint, and is to go on in another
+// This is the status of a job that was ended after its last checkpoint, and is to go on in another
 // allocation.
 inline constexpr int kStoppedInTime = 75;
 
@@ -25,14 +26,14 @@ struct LaunchRequest {
   std::vector<std::string> command;
   double interval_s = 0;  // seconds between checkpoints that nobody asks for; 0: none are taken
   int level = 1;          // level of these checkpoints
-  // check_only: none is taken, and each new obstacle to them is logged.
+  // With check_only none is taken, and each new obstacle to them is logged.
   Wish wish = Wish::checkpoint;
   Beginning beginning = Beginning::anew;
   Nodes nodes;
 };
 
-// eager: a job runs when it has its memory; mapped: it runs at once, and is given its memory when
-// it touches it, where this process may do that.
+// With `eager` a job runs when it has its memory. With `mapped` it runs at once, and is given its
+// memory when it touches it, where this process may do that.
 enum class MemoryMode { eager, mapped };
 
 struct RestartRequest {
@@ -49,11 +50,11 @@ struct RestartRequest {
 // process.
 Result<int> launch(const LaunchRequest& request);
 Result<int> restart(const RestartRequest& request);
-// The agent of another node, which the first one has started: reads from standard input what to do.
-// Returns when the job has ended.
+// Is the agent of another node, which the first one has started. It reads from standard input what
+// to do, and returns when the job has ended.
 Result<int> be_invited(const LogSink& log);
 
-// The answer to a request for a checkpoint.
+// This is the answer to a request for a checkpoint.
 struct Answer {
   std::uint64_t version = 0;
   int level = 0;

@@ -1,5 +1,5 @@
-// The image that a job is restored from, also while the job runs already and its memory is still
-// filled from it.
+// Reads the image that a job is restored from, also while the job runs already and its memory is
+// still filled from it.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@ class RestoredImage {
 
   const StoredJob& stored() const { return stored_; }
   const engine::FetchedVersion& fetched() const { return fetched_; }
-  // Why the image is not sound, as far as it was read.
+  // Returns why the image is not sound, as far as it was read.
   const Status& sound() const { return image_.sound; }
-  // For what is restored before the job runs.
+  // Returns a reader for what is restored before the job runs.
   process::ReadContents reader();
-  // For what is filled behind. Once the job runs, a damaged image is replaced by another of the
-  // same version, if there is one.
+  // Returns a reader for what is filled behind. Once the job runs, a damaged image is replaced by
+  // another of the same version, if there is one.
   process::ReadPiece piece_reader();
   void set_running() { runs_ = true; }
 
@@ -41,8 +41,8 @@ class RestoredImage {
   std::atomic<bool> runs_ = false;
 };
 
-// A note on this machine that the memory of a job is being filled while the job runs. It is left if
-// that does not come to its end, and the next restart then checks the whole image before.
+// This is a note on this machine that the memory of a job is being filled while the job runs. It is
+// left if that does not come to its end, and the next restart then checks the whole image before.
 class FillNote {
  public:
   static Result<FillNote> open(const StoreRequest& request);

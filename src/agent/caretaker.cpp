@@ -29,8 +29,8 @@ constexpr std::uint64_t kMostReadBefore =
 // A fork copies the tables of all pages of a process. Below this part of its memory it takes longer
 // than a copy.
 constexpr std::uint64_t kLeastPartForCopies = 32;
-// How often the memory of a job is looked at whose allocation ends, and when its last checkpoint is
-// as good as due.
+// These say how often the memory of a job is looked at whose allocation ends, and when its last
+// checkpoint is as good as due.
 constexpr double kLongestLook_s = 600, kSoon_s = 0.1;
 constexpr double kLook_s = 0.5,
                  kIdle_s = 2;  // of an agent that is alone: how often it looks, and when it ends
@@ -38,7 +38,7 @@ constexpr double kLook_s = 0.5,
 // Returns whether the processes are to be forked and their memory read from the copies, instead of
 // reading it while they stand still. Memory that they share with others is not forked, and must be
 // read before they run on in both cases. A copy becomes a child of process 1 only if no other
-// process asks for the orphans. `increments`: null if all memory has to be copied.
+// process asks for the orphans. `increments` is null if all memory has to be copied.
 bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy,
                      const Increments* increments) {
   std::uint64_t forked = 0, other = 0;
@@ -114,8 +114,8 @@ bool Caretaker::is_end_watched() const {
   return around_.door != nullptr && wish_ != Wish::check_only && !has_stopped_;
 }
 
-// How soon something may be due. When the last checkpoint has to begin depends on the memory that
-// the job then has, so that is looked at again when half of the time has passed.
+// Returns how soon something may be due. When the last checkpoint has to begin depends on the
+// memory that the job then has, so that is looked at again when half of the time has passed.
 std::optional<double> Caretaker::time_left() const {
   if (is_alone_) return kLook_s;
   std::optional<double> left_s;
@@ -219,8 +219,8 @@ Status Caretaker::wait_for_others() const {
   return around_.team == nullptr ? Status{} : around_.team->agree({});
 }
 
-// What this agent does for a checkpoint. The job runs on after a failure, unless bytes that were
-// taken out of one of its connections cannot be put back.
+// Does what this agent does for a checkpoint. The job runs on after a failure, unless bytes that
+// were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
   fabric::Pause verbs;
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(around_.keeper.process()));

@@ -19,7 +19,7 @@
 
 namespace diapause::agent {
 
-// What a caretaker works with. All of it must outlive the caretaker.
+// A caretaker works with these. All of it must outlive the caretaker.
 struct Surroundings {
   const StoreRequest& request;
   JobStore& store;
@@ -43,7 +43,7 @@ class Caretaker {
   // The job is finished if its command ends with status 0.
   void finishes() { finishes_ = true; }
   // Returns the status of the job's command, as a shell gives it, or kStoppedInTime. On other nodes
-  // than the first: that of what starts commands there.
+  // than the first it returns that of what starts commands there.
   int until_end();
 
  private:

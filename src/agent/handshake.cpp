@@ -8,7 +8,8 @@
 namespace diapause::agent {
 namespace {
 
-// Sent by the connecting end, then by the accepting end, then by the connecting end again.
+// These are sent by the connecting end, then by the accepting end, then by the connecting end
+// again.
 struct First {
   Digest random{};
   Hello hello;

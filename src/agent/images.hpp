@@ -11,7 +11,7 @@
 
 namespace diapause::agent {
 
-// The name of the only region that is not memory. It holds the encoded job.
+// This is the name of the only region that is not memory. It holds the encoded job.
 inline constexpr const char* kProcessesRegion = "processes";
 
 // Reads the memory of processes that stand still, or of their copies. `dump` must outlive the
@@ -38,7 +38,7 @@ struct StoredJob {
 // a newer format version, and with Code::corrupt if it is damaged or describes something
 // impossible.
 Result<StoredJob> read_job(store::ImageReader& image);
-// An image that contents are read from.
+// This is an image that contents are read from.
 struct StoredImage {
   store::ImageReader& image;
   unsigned threads = 1;  // that may read it

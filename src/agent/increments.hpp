@@ -1,5 +1,5 @@
-// Images of a job made in slots that hold older ones: what has not changed since stays where it is.
-// Every image is complete (docs/decisions/0045-increments-from-outside.md).
+// Makes images of a job in slots that hold older ones: what has not changed since stays where it
+// is. Every image is complete (docs/decisions/0045-increments-from-outside.md).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class Increments : public capture::BlockSource {
   // Returns about how many bytes will be copied of the memory that a copy of a process has.
   std::uint64_t changed_bytes(const process::Dump& dump) const;
 
-  // The image is to be made in a slot that holds the image with that number; 0: in another one.
+  // Says that the image is to be made in a slot that holds the image with that number. 0 stands for
+  // another slot.
   void use(const process::Dump& dump, capture::BlockSource& source, std::uint64_t content,
            const format::ImageIndex& laid_out);
   // Fails with Code::again if a block has changed that counts as unchanged. Nothing is watched from
@@ -41,7 +42,7 @@ class Increments : public capture::BlockSource {
   const process::Changes& changes() const { return changes_; }
 
  private:
-  // Memory of one process in an image.
+  // This is memory of one process in an image.
   struct Held {
     std::uint64_t offset = 0;  // in the image
     std::vector<std::uint64_t> checksums;
@@ -63,7 +64,7 @@ class Increments : public capture::BlockSource {
   double audit_part_;
   double audit_due_ = 0;
 
-  // Of the capture under way.
+  // These belong to the capture under way.
   const process::Dump* dump_ = nullptr;
   capture::BlockSource* source_ = nullptr;
   const Content* old_ = nullptr;

@@ -1,6 +1,6 @@
-// The checkpoints of a job that knows nothing of them, taken by the node engine. The job is one
-// rank. Its image holds the memory of all its processes, and a region named "processes" describes
-// everything else about them.
+// Stores the checkpoints of a job that knows nothing of them, taken by the node engine. The job is
+// one rank. Its image holds the memory of all its processes, and a region named "processes"
+// describes everything else about them.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,10 @@ struct Stored {
   std::uint64_t bytes = 0;
 };
 
-// The agents that the checkpoints of a job are taken by.
+// These are the agents that the checkpoints of a job are taken by.
 struct Ranks {
   std::unique_ptr<comm::Comm> comm;  // null: this one alone
-  // Names of nodes that are all this machine; none: they are real.
+  // These are the names of nodes that are all this machine. If there are none, the nodes are real.
   std::vector<std::string> emulated_nodes;
 };
 
@@ -100,7 +100,7 @@ class JobStore {
   Status add_increment(engine::Captures& captures, const engine::ImagePlan& plan,
                        capture::BlockSource& source, const Incremental& incremental,
                        store::Slot slot);
-  // A version of which images are looked for, from whatever holds them.
+  // Returns a version whose images are looked for wherever they are held.
   Result<engine::FetchedVersion> get_usable(const Check& check);
   static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan,
                           capture::BlockSource& source, store::Slot slot);
@@ -118,8 +118,8 @@ class JobStore {
   std::uint64_t contents_ = 0;  // numbers given to contents of slots
 };
 
-// Return the directory in which the agents of a user put their sockets, and the name of the socket
-// of a job there.
+// These return the directory in which the agents of a user put their sockets, and the name of the
+// socket of a job there.
 std::string door_directory(const config::Settings& settings);
 std::string door_name(const std::string& job, const config::Settings& settings);
 // Returns the settings that are configured for the user. The global path in them is absolute.

@@ -1,5 +1,5 @@
-// When a job has to stop, and at which level its last checkpoint still fits. policy/deadline.hpp
-// decides, as for programs that use the library.
+// Says when a job has to stop, and at which level its last checkpoint still fits.
+// policy/deadline.hpp decides, as for programs that use the library.
 #pragma once
 
 #include <sys/types.h>
@@ -19,10 +19,10 @@ class LastCheckpoint {
 
   bool is_asked_for_by(int signal) const { return signals_.contains(signal); }
   // Returns the seconds until the last checkpoint has to begin, for a job that has `bytes` of
-  // memory on this node; nullopt: the end of the allocation is not known, or nobody waits for it
+  // memory on this node; nullopt if the end of the allocation is not known, or nobody waits for it
   // any more.
   std::optional<double> due_in_s(std::uint64_t bytes) const;
-  // Returns how long the job can still go on; `signal`: the one that has come, or 0.
+  // Returns how long the job can still go on. `signal` is the one that has come, or 0.
   double left_s(int signal) const;
   // Returns the deepest level that then fits.
   int level(std::uint64_t bytes, double left_s) const;

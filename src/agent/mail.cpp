@@ -15,7 +15,7 @@ constexpr std::uint32_t kMagic = 0x44504d31;  // "DPM1"
 constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
 constexpr int kLook_ms = 100;
 
-// How an error travels: its code, errno and text.
+// Returns an error as it travels: its code, errno and text.
 ByteVector encode(const Error& error) {
   const std::int32_t numbers[] = {static_cast<std::int32_t>(error.code), error.os_errno};
   const ByteView head = std::as_bytes(std::span(numbers)),

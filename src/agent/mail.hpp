@@ -1,9 +1,9 @@
-// Messages between the agents of a job, each over one connection for a pair of agents. For one
-// thread.
+// Carries messages between the agents of a job, each over one connection for a pair of agents. It
+// is for one thread.
 //
-// Communication is divided into rounds: a request of the first agent and all that the agents tell
-// each other because of it. If a round fails on one agent, it fails on all of them, and what is
-// left of it is thrown away when the next begins.
+// Communication is divided into rounds. A round is a request of the first agent and all that the
+// agents tell each other because of it. If a round fails on one agent, it fails on all of them, and
+// what is left of it is thrown away when the next begins.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Post {
 
 class Mail {
  public:
-  // `names`: what the agents are called in messages, by number. A link can be made on demand by
+  // `names` are what the agents are called in messages, by number. A link can be made on demand by
   // `connect`.
   using Connect = std::function<Status(Mail&, std::span<const std::uint32_t> peers)>;
   static Result<Mail> open(std::uint32_t own, std::vector<std::string> names);
@@ -42,14 +42,14 @@ class Mail {
 
   Status add_link(std::uint32_t peer, sys::Stream stream);
   bool has_link(std::uint32_t peer) const { return links_.contains(peer); }
-  // Those that hand on the news of a failure.
+  // Sets those that hand on the news of a failure.
   void set_neighbours(std::vector<std::uint32_t> neighbours) {
     neighbours_ = std::move(neighbours);
   }
-  // How links that are missing are made.
+  // Sets how links that are missing are made.
   void connect_by(Connect connect) { connect_ = std::move(connect); }
 
-  // Readable if something may have come.
+  // Returns a descriptor that is readable if something may have come.
   int fd() const { return set_.fd(); }
   std::uint32_t round() const { return round_; }
   // Returns the round in which the given agent has already said something and that is later than
@@ -70,7 +70,8 @@ class Mail {
   // waited for.
   Result<std::vector<ByteVector>> transfer(std::span<const Post> posts,
                                            std::span<const std::uint32_t> from);
-  // Whether the agent has gone, or cannot be reached; its error then.
+  // Returns the error of the first agent that has gone or cannot be reached; nullopt if there is
+  // none.
   const std::optional<Error>& lost() const { return lost_; }
 
  private:
@@ -116,7 +117,7 @@ class Mail {
   std::vector<std::uint32_t> neighbours_;
   Connect connect_;
   std::uint32_t round_ = 0;
-  // By round and sender.
+  // The keys are round and sender.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> boxes_;
   std::map<std::uint32_t, Error> given_up_;  // by round
   std::optional<Error> lost_;

@@ -1,4 +1,4 @@
-// How the agents of a job find each other: the first one starts the others through a command such
+// Lets the agents of a job find each other: the first one starts the others through a command such
 // as ssh, they come to it, and everyone learns where everyone is.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace diapause::agent {
 
-// The nodes of a job, as a user gives them.
+// These are the nodes of a job, as a user gives them.
 struct Nodes {
-  // The first is this machine; none: the job is on this machine alone.
+  // The first is this machine. If there is none, the job is on this machine alone.
   std::vector<std::string> hosts;
   bool are_emulated = false;  // all of them are this machine
   std::string remote_shell;   // `<words> HOST COMMAND` runs a command on a host
@@ -26,7 +26,7 @@ struct Nodes {
   bool is_one() const { return hosts.size() < 2; }
 };
 
-// What the agents are to do.
+// These say what the agents are to do.
 enum class Beginning {
   anew,
   from_newest,  // it goes on from the newest version, if there is one, and is finished at status 0
@@ -37,8 +37,8 @@ struct Task {
   std::optional<std::uint64_t> version;   // of a restart; none: the newest
 };
 
-// What the first agent tells the others: lines of a name and a value. It goes through the standard
-// input of the command that starts them, and holds the secret.
+// An invitation is what the first agent tells the others: lines of a name and a value. It goes
+// through the standard input of the command that starts them, and holds the secret.
 struct Invitation {
   Nodes nodes;
   std::uint32_t number = 0;  // of the agent that is invited
@@ -53,7 +53,7 @@ struct Invitation {
   static Result<Invitation> parse(const std::string& text);
 };
 
-// An agent among the others. It must stay where it is.
+// This is an agent among the others. It must stay where it is.
 struct Company {
   std::unique_ptr<Mail> mail;
   Branch branch;
@@ -65,10 +65,10 @@ struct Company {
   bool is_first() const { return branch.own == 0; }
 };
 
-// The first agent's part: starts the others and waits for them. Code::not_found names hosts from
-// which nobody came.
+// Does the first agent's part: it starts the others and waits for them. Code::not_found names hosts
+// from which nobody came.
 Result<Company> invite(Invitation invitation, const LogSink& log);
-// The part of an agent that was invited.
+// Does the part of an agent that was invited.
 Result<Company> come(const Invitation& invitation);
 
 }  // namespace diapause::agent

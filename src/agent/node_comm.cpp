@@ -7,7 +7,7 @@
 namespace diapause::agent {
 namespace {
 
-// Messages of several ranks in one: for each the rank, the length, and the bytes.
+// One message holds those of several ranks: for each the rank, the length, and the bytes.
 void add_entry(ByteVector& to, std::uint32_t rank, ByteView data) {
   const std::uint64_t head[] = {rank, data.size()};
   const ByteView parts[] = {std::as_bytes(std::span(head)), data};

@@ -1,5 +1,5 @@
-// The agents of a job as the ranks of the engine. Collective calls go up and down a tree, with one
-// message for each agent and direction.
+// Makes the agents of a job the ranks of the engine. Collective calls go up and down a tree, with
+// one message for each agent and direction.
 #pragma once
 
 #include <memory>
@@ -9,20 +9,20 @@
 
 namespace diapause::agent {
 
-// The place of an agent in the tree: agent 0 is its root, and every agent has up to `fan_out`
-// children.
+// A branch is the place of an agent in the tree: agent 0 is its root, and every agent has up to
+// `fan_out` children.
 struct Branch {
   std::uint32_t own = 0, size = 1, fan_out = 16;
 
   std::uint32_t parent() const { return (own - 1) / fan_out; }  // not of the root
   std::vector<std::uint32_t> children() const;
-  // How many generations there are below this agent.
+  // Returns how many generations there are below this agent.
   std::uint32_t height() const;
-  // Parent, if there is one, and children.
+  // Returns the parent, if there is one, and the children.
   std::vector<std::uint32_t> neighbours() const;
 };
 
-// `mail` must outlive it. `node_leader`: the lowest rank that shares this machine.
+// `mail` must outlive it. `node_leader` is the lowest rank that shares this machine.
 std::unique_ptr<comm::Comm> make_node_comm(Mail& mail, const Branch& branch,
                                            std::uint32_t node_leader);
 

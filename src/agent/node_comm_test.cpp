@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Agents that are threads of this process, with real connections between all of them.
+// These agents are threads of this process, with real connections between all of them.
 class Agents {
  public:
   Agents(std::uint32_t count, std::uint32_t fan_out) {

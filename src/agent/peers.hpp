@@ -1,5 +1,5 @@
-// The other nodes of a job, as its processes' connections see them: what process::OtherNodes asks,
-// over the agents' mail.
+// Has the other nodes of a job, as its processes' connections see them. It answers what
+// process::OtherNodes asks, over the agents' mail.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace diapause::agent {
 
 class Peers : public process::OtherNodes {
  public:
-  // `company` and `comm` must outlive it. Collective.
+  // `company` and `comm` must outlive it. The call is collective.
   static Result<std::unique_ptr<Peers>> open(Company& company, comm::Comm& comm);
 
   std::uint32_t own_number() const override { return company_.branch.own; }

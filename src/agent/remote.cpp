@@ -87,7 +87,7 @@ void RemoteDirectory::announce(const std::string& path, const Nodes& nodes) {
   announce_one("HYDRA_LAUNCHER_EXEC", shell);
   announce_one("HYDRA_HOST_FILE", hosts);
   if (!nodes.are_emulated) return;
-  // What stands for the network between emulated nodes.
+  // These stand for the network between emulated nodes.
   announce_one("OMPI_MCA_btl_tcp_if_include", "lo");
   announce_one("OMPI_MCA_oob_tcp_if_include", "lo");
   announce_one("HYDRA_IFACE", "lo");

@@ -1,4 +1,4 @@
-// Commands of a job on its other nodes. A launcher inside the job, such as mpirun, starts its
+// Runs commands of a job on its other nodes. A launcher inside the job, such as mpirun, starts its
 // daemons on other nodes by what it takes for a remote shell. Here that is a process of the job
 // that connects to another process of the job, on the node in question, which starts the command
 // there: both are captured and restored like all others.
@@ -15,16 +15,16 @@
 
 namespace diapause::agent {
 
-// What the program is called when it stands for a remote shell.
+// The program is called this when it stands for a remote shell.
 inline constexpr const char* kRemoteShellName = "diapause-remote";
 
-// A private directory with what the processes of a job need to reach its other nodes. It is the
-// same path on all nodes.
+// This is a private directory with what the processes of a job need to reach its other nodes. It is
+// the same path on all nodes.
 class RemoteDirectory {
  public:
   // `path` is made if it does not exist.
   static Result<RemoteDirectory> make(const std::string& path);
-  // Writes where the commands of each node are taken (ports beside `company.addresses`; 0:
+  // Writes where the commands of each node are taken (ports beside `company.addresses`, and 0 for
   // nowhere), and the secret.
   Status write(const Company& company, const Secret& secret,
                const std::vector<std::uint16_t>& ports) const;
@@ -37,11 +37,10 @@ class RemoteDirectory {
   sys::Directory directory_;
 };
 
-// What the process does that starts commands for other nodes: `diapause serve LISTENER FILE`. Does
-// not return.
+// Is the process that starts commands for other nodes: `diapause serve LISTENER FILE`. It does not
+// return.
 int serve_commands(int listener, const std::string& file);
-// What stands for a remote shell: `diapause-remote HOST COMMAND...`. Returns the status of the
-// command.
+// Stands for a remote shell: `diapause-remote HOST COMMAND...`. Returns the status of the command.
 Result<int> run_command_on(const std::string& file, const std::vector<std::string>& words);
 
 }  // namespace diapause::agent

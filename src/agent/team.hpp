@@ -1,4 +1,4 @@
-// The agents of a job that spans several nodes, as one of them sees the others.
+// Has the agents of a job that spans several nodes, as one of them sees the others.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace diapause::agent {
 
-// What the first agent wants of the others.
+// An order is what the first agent wants of the others.
 struct Order {
   enum Verb : std::uint32_t { checkpoint = 1, check = 2, end = 3, last = 4, finish = 5 };
   std::uint32_t verb = end;
@@ -23,38 +23,38 @@ struct Order {
 
 class Team {
  public:
-  // Collective. `secret`: of the job's own processes. `directory`: where these find what they need
-  // to reach other nodes; the same path on all nodes.
+  // The call is collective. `secret` is that of the job's own processes. `directory` is where these
+  // find what they need to reach other nodes. It is the same path on all nodes.
   static Result<std::unique_ptr<Team>> form(Company company, const Secret& secret,
                                             const std::string& directory);
 
   bool is_first() const { return company_.is_first(); }
   const std::string& own_name() const { return company_.nodes.hosts[company_.branch.own]; }
-  // The name of an emulated node; empty: this node is real.
+  // Returns the name of an emulated node; it is empty if this node is real.
   std::string emulated_name() const { return company_.nodes.are_emulated ? own_name() : ""; }
   process::OtherNodes& others() { return *peers_; }
   Ranks ranks() const;
   std::string remote_file() const { return path_ + "/nodes"; }
 
-  // Tells all nodes where each takes commands. Collective.
+  // Tells all nodes where each takes commands. The call is collective.
   Status share_ports(std::uint16_t own_port);
-  // Returns when all agents have called it. `own`: what has happened here; fails on all agents if
-  // it did on one.
+  // Returns when all agents have called it. `own` is what has happened here. The call fails on all
+  // agents if that did on one.
   Status agree(const Status& own);
 
-  // A round of communication, which fails on all agents if it fails on one. While the job stands
-  // still, an agent may be silent for a short time only.
+  // A round of communication fails on all agents if it fails on one. While the job stands still, an
+  // agent may be silent for a short time only.
   enum class Patience { brief, long_ };
   void set_patience(Patience patience);
   // The first agent gives an order, which begins a round.
   Status give(const Order& order);
-  // Readable if an order may have come.
+  // Returns a descriptor that is readable if an order may have come.
   int fd() const { return company_.mail->fd(); }
-  // The order that has come; none: there is none yet.
+  // Returns the order that has come; nullopt if there is none yet.
   std::optional<Order> receive();
   // Lets the present round fail on all agents.
   void give_up(const Error& why);
-  // Why this agent cannot communicate any more, if it cannot.
+  // Returns why this agent cannot communicate any more, if it cannot.
   const std::optional<Error>& lost() const { return company_.mail->lost(); }
   // The first agent returns when the others have ended, or after a while.
   void leave() const;
