@@ -13,7 +13,7 @@
 namespace diapause::sys {
 namespace {
 
-// The names that the two versions of control groups use for the same things.
+// These are the names that the two versions of control groups use for the same things.
 struct Dialect {
   std::string_view limits[2];  // "max" or a huge number means no limit
   std::string_view usage;

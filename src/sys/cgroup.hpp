@@ -1,4 +1,4 @@
-// Limits and use of the control groups that this process runs in.
+// Reads the limits and use of the control groups that this process runs in.
 #pragma once
 
 #include <vector>

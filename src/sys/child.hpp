@@ -1,4 +1,4 @@
-// A command that is started and left to itself.
+// Starts a command and leaves it to itself.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace diapause::sys {
 // streams of this process, and signals from nobody's terminal. Returns its process id.
 Result<std::int64_t> start_with_input(const std::vector<std::string>& words,
                                       const std::string& input);
-// Returns how the command has ended, as a shell gives it; nothing while it runs, and 0 if somebody
+// Returns how the command has ended, as a shell gives it; nullopt while it runs, and 0 if somebody
 // else has asked before.
 std::optional<int> status_if_ended(std::int64_t process);
 void kill_child(std::int64_t process);

@@ -1,4 +1,4 @@
-// Running another program for its output, or replacing this process by one.
+// Runs another program for its output, or replaces this process by one.
 #pragma once
 
 #include <string>

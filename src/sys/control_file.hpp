@@ -1,6 +1,6 @@
-// Files of /sys that take commands, and control groups. Symbolic links are followed, because /sys
-// consists of them. Errors name the path; a missing file is Code::not_found, and one that must not
-// be written is Code::denied.
+// Writes files of /sys that take commands, and makes control groups. Symbolic links are followed,
+// because /sys consists of them. Errors name the path; a missing file is Code::not_found, and one
+// that must not be written is Code::denied.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ Status check_writable(Kernel& kernel, const std::string& path);
 // older lines may remain behind it.
 Status write_value(Kernel& kernel, const std::string& path, const std::string& text);
 
-// Make and remove a control group, which is a directory. It is no error if it already exists or is
-// already gone.
+// These make and remove a control group, which is a directory. It is no error if it already exists
+// or is already gone.
 Status make_group(Kernel& kernel, const std::string& path);
 Status remove_group(Kernel& kernel, const std::string& path);
 

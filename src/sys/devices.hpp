@@ -1,5 +1,5 @@
-// Hardware and kernel modules that write to memory bypassing the page tables of the process that
-// owns it.
+// Finds hardware and kernel modules that write to memory bypassing the page tables of the process
+// that owns it.
 #pragma once
 
 #include <string>

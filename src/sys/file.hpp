@@ -1,4 +1,4 @@
-// Files and directories that close themselves, retry EINTR, continue short reads and writes, and
+// These files and directories close themselves, retry EINTR, continue short reads and writes, and
 // name the path in every error. All opens are relative to a Directory, refuse symbolic links, and
 // create with mode 0600 or 0700.
 #pragma once
@@ -68,7 +68,7 @@ class File {
   FileId id_;
 };
 
-// append: data are written behind the current end of the file, whatever the offset.
+// With `append` data are written behind the current end of the file, whatever the offset.
 enum class Access { read, write, read_write, append };
 
 class Directory {
@@ -116,8 +116,8 @@ class Directory {
   bool has_no_name() const;  // it was removed
   // Returns whether both are the same directory, whatever paths they were opened by.
   bool is_same_as(const Directory& other) const { return id_ == other.id_; }
-  // Returns whether the path that it was opened by leads elsewhere by now, or nowhere. False if
-  // that cannot be asked.
+  // Returns whether the path that it was opened by leads elsewhere by now, or nowhere. The result
+  // is false if that cannot be asked.
   bool was_moved() const;
   // Returns the absolute path without links where the kernel tells it; otherwise the path that the
   // directory was opened by, in plain spelling.
@@ -133,12 +133,13 @@ class Directory {
   int fd() const { return fd_; }
   Kernel& kernel() const { return *kernel_; }
   const std::string& path() const { return path_; }
-  // Who owns it: the user who runs this program. Asked once, when the outermost one was opened.
+  // Returns who owns it: the user who runs this program. That was asked once, when the outermost
+  // one was opened.
   std::uint32_t user() const { return user_; }
   bool is_volatile() const { return is_volatile_; }  // see ask_storage()
 
  private:
-  // Who else may have the right to write to what is opened.
+  // Says who else may have the right to write to what is opened.
   enum class Writers { owner, anybody };
   Status open(int base, const std::string& name, Writers writers);
   Result<Directory> open_inside(std::string_view name, Writers writers) const;
@@ -163,9 +164,9 @@ Status publish_file(const Directory& directory, std::string_view name, ByteView 
 
 class HeldFile;
 
-// An exclusive lock on a file, held until this object is destroyed or the process dies. It uses
-// flock where the file system supports it, else an fcntl lock on the whole file, else a second file
-// that only one process can create (docs/locks.md).
+// This is an exclusive lock on a file, held until this object is destroyed or the process dies. It
+// uses flock where the file system supports it, else an fcntl lock on the whole file, else a second
+// file that only one process can create (docs/locks.md).
 class FileLock {
  public:
   // Tries for at most `wait_s` seconds. Code::busy names the path and the text that the holder
@@ -186,7 +187,7 @@ class FileLock {
   std::unique_ptr<HeldFile> held_;
 };
 
-// Page-aligned heap memory for transfers with O_DIRECT.
+// This is page-aligned heap memory for transfers with O_DIRECT.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

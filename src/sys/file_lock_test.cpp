@@ -1,4 +1,4 @@
-// Tests of locks on file systems that have none, and of who is reported as the holder.
+// Tests locks on file systems that have none, and who is reported as the holder.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// A file system mounted without locks, over this machine's kernel, with only the calls that a lock
-// needs.
+// This is a file system mounted without locks, over this machine's kernel, with only the calls that
+// a lock needs.
 class WithoutLocks final : public Kernel {
  public:
   bool has_range_locks = false;

@@ -1,5 +1,5 @@
-// Tests of what only a real file system has: links, pipes, other users, direct access. The other
-// tests are in tests/support and also run over a disk in memory.
+// Tests what only a real file system has: links, pipes, other users, direct access. The other tests
+// are in tests/support and also run over a disk in memory.
 #include "sys/file.hpp"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ TEST_F(FileOnDisk, DoesNotFollowALinkInAFilesPlace) {
   EXPECT_EQ(fs::file_size(path_ / "victim"), 8U);
 }
 
-// In a process of its own: without care, it ends by SIGXFSZ.
+// The test writes in a process of its own, because without care that ends by SIGXFSZ.
 TEST_F(FileOnDisk, RefusesWhatIsLargerThanFilesMayBeAndTheProcessLives) {
   const pid_t child = ::fork();
   if (child == 0) {

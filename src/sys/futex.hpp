@@ -1,4 +1,4 @@
-// Waiting for a number in memory to change, also between processes that share the memory.
+// Waits for a number in memory to change, also between processes that share the memory.
 #pragma once
 
 #include <atomic>

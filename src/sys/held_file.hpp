@@ -1,5 +1,5 @@
-// A lock for file systems that have none: a file that only one process can create. docs/locks.md
-// says when the file of a dead holder counts as stale.
+// Has a lock for file systems that have none: a file that only one process can create.
+// docs/locks.md says when the file of a dead holder counts as stale.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Access to the machine's management controller through the kernel's device. A request takes
+// Gives access to the machine's management controller through the kernel's device. A request takes
 // milliseconds to seconds, so it is sent first and its answer is received later.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The base implementation, for kernels without queues, private mappings or devices: transfers are
-// complete when submit() returns.
+// This is the base implementation, for kernels without queues, private mappings or devices:
+// transfers are complete when submit() returns.
 #include "sys/kernel.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// The system calls that Diapause makes, one function each, so that tests can make any of them fail.
+// Has the system calls that Diapause makes, one function each, so that tests can make any of them
+// fail.
 //
 // A function returns a value >= 0, or -errno. It does what the call of the same name does, without
 // retries and loops; sys/file.hpp is the robust layer that everybody else uses. Paths are relative
@@ -46,8 +47,8 @@ class Kernel {
   virtual int fallocate(int fd, std::uint64_t offset, std::uint64_t length) = 0;
   virtual int ftruncate(int fd, std::uint64_t length) = 0;
   virtual int fstat(int fd, struct stat* out) = 0;
-  // Describes the entry at `path`; of a symbolic link, the link itself. The base implementation
-  // opens it.
+  // Describes the entry at `path`, which is the link itself for a symbolic link. The base
+  // implementation opens it.
   virtual int fstatat(int directory, const char* path, struct stat* out);
   virtual int fstatvfs(int fd, FileSystemSpace* out) = 0;
   virtual int renameat(int from_directory, const char* from, int to_directory, const char* to) = 0;
@@ -58,12 +59,13 @@ class Kernel {
   // Gives the present path of an open directory, without links. The base implementation returns
   // -ENOSYS.
   virtual int real_path(int directory, std::string* out);
-  // LOCK_EX | LOCK_NB of flock.
+  // Does LOCK_EX | LOCK_NB of flock.
   virtual int try_lock(int fd) = 0;
-  // LOCK_UN of flock. It also releases the lock for descriptors that a forked child still holds.
+  // Does LOCK_UN of flock. It also releases the lock for descriptors that a forked child still
+  // holds.
   virtual int unlock(int fd) = 0;
-  // The same with F_OFD_SETLK, for file systems without flock. The base implementation returns
-  // -ENOSYS.
+  // These do the same with F_OFD_SETLK, for file systems without flock. The base implementations
+  // return -ENOSYS.
   virtual int try_range_lock(int fd);
   virtual int unlock_range(int fd);
   // Maps [0, length) shared, readable, writable and populated. Returns nullptr with *error = errno
@@ -90,8 +92,8 @@ class Kernel {
   virtual std::unique_ptr<ReadQueue> read_queue(unsigned depth);
 };
 
-// Several writes in flight to one or more files. A buffer must not change until its ticket is done.
-// Not thread-safe.
+// Keeps several writes in flight to one or more files. A buffer must not change until its ticket is
+// done. The class is not thread-safe.
 class WriteQueue {
  public:
   virtual ~WriteQueue() = default;
@@ -102,7 +104,8 @@ class WriteQueue {
   virtual int wait(std::int64_t ticket) = 0;
 };
 
-// Several reads in flight. A buffer must not be used until its ticket is done. Not thread-safe.
+// Keeps several reads in flight. A buffer must not be used until its ticket is done. The class is
+// not thread-safe.
 class ReadQueue {
  public:
   virtual ~ReadQueue() = default;
@@ -113,7 +116,7 @@ class ReadQueue {
   virtual int wait(std::int64_t ticket) = 0;
 };
 
-// The machine's kernel. One object serves the process; it has no state.
+// Returns the machine's kernel. One object serves the process; it has no state.
 Kernel& real_kernel();
 
 }  // namespace diapause::sys

@@ -1,4 +1,4 @@
-// A shared library that may be missing on the machine and is loaded when it is needed.
+// Loads a shared library, which may be missing on the machine, when it is needed.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@ namespace diapause::sys {
 
 class Library {
  public:
-  // Loads the library `name`, as the dynamic linker understands it. Code::not_found if it cannot be
-  // loaded.
+  // Loads the library `name`, as the dynamic linker understands it. Fails with Code::not_found if
+  // it cannot be loaded.
   static Result<Library> open(const std::string& name);
 
   // Returns the function of that name, or nullptr if there is none. `Function` is the type of the

@@ -1,4 +1,4 @@
-// A process that watches for the end of another one and survives it, whatever signal ends that one.
+// Lets a process watch for the end of another one and survive it, whatever signal ends that one.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace diapause::sys {
 
-// The program's end of the lifeline. The other process is spawned and never forked, because an MPI
-// program must not be copied. It has a session of its own and none of the program's files. Once
-// start() has returned it is no child of the program, so that no wait() of the program can return
-// it.
+// This is the program's end of the lifeline. The other process is spawned and never forked, because
+// an MPI program must not be copied. It has a session of its own and none of the program's files.
+// Once start() has returned it is no child of the program, so that no wait() of the program can
+// return it.
 class Lifeline {
  public:
   // Starts the command (looked up in PATH), which has to call Attendance::begin(), and waits for
@@ -32,8 +32,8 @@ class Lifeline {
   int socket_;
 };
 
-// The other process's end. It changes the signals and files of the whole process, which must do
-// nothing else.
+// This is the other process's end. It changes the signals and files of the whole process, which
+// must do nothing else.
 class Attendance {
  public:
   // Detaches from the starter, closes its files, ignores the signals that ask programs to end, and
@@ -54,7 +54,8 @@ class Attendance {
 
  private:
   Attendance(int socket, int process) : socket_(socket), process_(process) {}
-  // The lifeline, and a descriptor of the process, which is -1 where the kernel gives none.
+  // These are the lifeline, and a descriptor of the process, which is -1 where the kernel gives
+  // none.
   int socket_, process_;
   bool has_ended_ = false;  // before begin()
 };

@@ -1,4 +1,4 @@
-// A text file to which another process may still be appending lines.
+// Reads a text file to which another process may still be appending lines.
 #pragma once
 
 #include <cstdint>

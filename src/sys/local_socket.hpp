@@ -1,4 +1,4 @@
-// A UNIX socket by which processes of one user on one machine exchange lines: a request and an
+// Has a UNIX socket by which processes of one user on one machine exchange lines: a request and an
 // answer.
 #pragma once
 
@@ -16,8 +16,8 @@ class LocalConnection {
   LocalConnection& operator=(LocalConnection&&) = delete;
   ~LocalConnection();
 
-  // Returns a line without its end. Code::timeout if none arrives within `most_s` seconds. Lines
-  // are at most 64 KiB long.
+  // Returns a line without its end. Fails with Code::timeout if none arrives within `most_s`
+  // seconds. Lines are at most 64 KiB long.
   Result<std::string> receive(double most_s);
   Status send(const std::string& line);
 

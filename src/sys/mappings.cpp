@@ -16,8 +16,8 @@
 namespace diapause::sys {
 namespace {
 
-// A line such as "7f5c-7f5d rw-p 00000000 00:00 0   [heap]": address range, rights and sharing,
-// offset, device, inode, name.
+// A line such as "7f5c-7f5d rw-p 00000000 00:00 0   [heap]" has address range, rights and sharing,
+// offset, device, inode and name.
 struct Line {
   PageRange range;
   std::string_view rights;

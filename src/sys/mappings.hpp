@@ -1,4 +1,4 @@
-// The mappings of this process's memory.
+// Reads the mappings of this process's memory.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace diapause::sys {
 
-// A range of whole pages of this process's memory.
+// This is a range of whole pages of this process's memory.
 struct PageRange {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -33,7 +33,7 @@ PageRange pages_of(ByteView memory);
 // Mappings::read() costs about a microsecond for each mapping of the process.
 bool are_surely_readable(PageRange pages);
 
-// A snapshot of /proc/self/maps.
+// This is a snapshot of /proc/self/maps.
 class Mappings {
  public:
   static Result<Mappings> read();

@@ -10,7 +10,7 @@
 
 namespace diapause::sys {
 
-// The memory that a machine, or a control group of this process, grants its programs.
+// This is the memory that a machine, or a control group of this process, grants its programs.
 struct MemoryRoom {
   std::uint64_t limit = 0;  // in bytes, like `left`
   std::uint64_t left = 0;   // can be taken without swapping, or without reaching the limit

@@ -139,7 +139,7 @@ Result<Listener> Listener::open() {
   address.ss_family = AF_INET6;
   if (fd >= 0) set_number(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
-    // A machine without IPv6.
+    // The machine has no IPv6.
     if (fd >= 0) ::close(fd);
     fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     address.ss_family = AF_INET;

@@ -1,4 +1,5 @@
-// Connections by TCP to processes of other machines. Nothing here blocks longer than it was told.
+// Makes connections by TCP to processes of other machines. Nothing here blocks longer than it was
+// told.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace diapause::sys {
 
-// A connection without delays for small messages. The kernel looks after its other end: that a
-// machine is gone shows after half a minute.
+// This is a connection without delays for small messages. The kernel looks after its other end:
+// that a machine is gone shows after half a minute.
 class Stream {
  public:
-  // `address` is a number, as own_addresses() and peer_address() give them. Code::timeout after
-  // `most_s`.
+  // `address` is a number, as own_addresses() and peer_address() give them. Fails with
+  // Code::timeout after `most_s`.
   static Result<Stream> connect(const std::string& address, std::uint16_t port, double most_s);
   Stream(Stream&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -28,11 +29,11 @@ class Stream {
 
   int fd() const { return fd_; }
   std::string peer_address() const;
-  // Send and receive what is possible now, without waiting; 0: nothing. Code::io: the connection is
-  // over.
+  // These send and receive what is possible now, without waiting, and return 0 if that is nothing.
+  // Code::io says that the connection is over.
   Result<std::size_t> send_some(ByteView data);
   Result<std::size_t> receive_some(MutableBytes data);
-  // All of it; Code::timeout after `most_s`.
+  // These send and receive all of it, and fail with Code::timeout after `most_s`.
   Status send_all(ByteView data, double most_s);
   Status receive_all(MutableBytes data, double most_s);
 
@@ -46,7 +47,7 @@ class Stream {
 class Listener {
  public:
   static Result<Listener> open();
-  // A socket that listens already; the object closes it.
+  // Takes a socket that listens already. The object closes it.
   static Listener adopt(int fd) { return Listener(fd, 0); }
   Listener(Listener&& other) noexcept : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
   Listener& operator=(Listener&&) = delete;
@@ -54,7 +55,7 @@ class Listener {
 
   int fd() const { return fd_; }
   std::uint16_t port() const { return port_; }
-  // Code::timeout if none comes within `most_s`.
+  // Fails with Code::timeout if none comes within `most_s`.
   Result<Stream> accept(double most_s);
 
  private:
@@ -63,8 +64,8 @@ class Listener {
   std::uint16_t port_;
 };
 
-// A set of descriptors that are waited for together. Its own descriptor is readable if one of them
-// is.
+// This is a set of descriptors that are waited for together. Its own descriptor is readable if one
+// of them is.
 class WaitSet {
  public:
   static Result<WaitSet> open();
@@ -77,7 +78,8 @@ class WaitSet {
   Status add(int fd, std::uint32_t tag);
   void change(int fd, std::uint32_t tag, Wants wants);
   void remove(int fd);
-  // Tags of those that something can be done with; empty after `most_ms` (-1: never).
+  // Returns the tags of those that something can be done with. The result is empty after `most_ms`
+  // (-1 for never).
   std::vector<std::uint32_t> wait(int most_ms);
 
  private:
@@ -85,7 +87,7 @@ class WaitSet {
   int fd_;
 };
 
-// Addresses of this machine, as numbers; those that others cannot reach are left out.
+// Returns the addresses of this machine, as numbers. Those that others cannot reach are left out.
 std::vector<std::string> own_addresses();
 
 }  // namespace diapause::sys

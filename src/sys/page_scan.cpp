@@ -12,7 +12,7 @@
 namespace diapause::sys {
 namespace {
 
-// The struct of <linux/fs.h> of Linux 6.7; this must build with older headers.
+// This is the struct of <linux/fs.h> of Linux 6.7, because this must build with older headers.
 struct ScanArguments {
   std::uint64_t size;
   std::uint64_t flags;

@@ -1,4 +1,4 @@
-// Write protection and its relatives on memory of this very process.
+// Tests write protection and its relatives on memory of this very process.
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
@@ -14,7 +14,7 @@
 namespace diapause::sys {
 namespace {
 
-// Anonymous pages, all of them there.
+// Has anonymous pages, all of them there.
 class Pages {
  public:
   explicit Pages(std::size_t count, int sharing = MAP_PRIVATE) : bytes_(count * page_bytes()) {

@@ -1,4 +1,4 @@
-// Paths as users give them, and the files that they name.
+// Handles paths as users give them, and opens the files that they name.
 #pragma once
 
 #include <string>

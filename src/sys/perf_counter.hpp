@@ -1,4 +1,4 @@
-// A counter of a performance monitoring unit, for everything that runs on one processor.
+// Reads a counter of a performance monitoring unit, for everything that runs on one processor.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace diapause::sys {
 class PerfCounter {
  public:
   // `type` and `config` are the values from the unit's folder in /sys/bus/event_source/devices;
-  // `what` names the counter in errors. Needs kernel.perf_event_paranoid <= 0 or CAP_PERFMON;
-  // Code::denied otherwise.
+  // `what` names the counter in errors. This needs kernel.perf_event_paranoid <= 0 or CAP_PERFMON,
+  // and fails with Code::denied otherwise.
   static Result<PerfCounter> open(Kernel& kernel, std::uint32_t type, std::uint64_t config, int cpu,
                                   const std::string& what);
   Result<std::uint64_t> count() const;  // since it was opened

@@ -1,5 +1,5 @@
-// Page-aligned memory of this process alone: a private mapping of a part of a file, or anonymous
-// memory.
+// Has page-aligned memory of this process alone: a private mapping of a part of a file, or
+// anonymous memory.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Facts about this process and machine.
+// Tells facts about this process and machine.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ std::uint64_t file_size_limit();
 // Returns the processor time of the calling thread so far, in seconds.
 double processor_s();
 // Returns the processor time that all threads of a process have used so far, in seconds, without
-// that of the processes that it has started. Code::not_found if there is no such process, or if it
-// cannot be seen from here.
+// that of the processes that it has started. Fails with Code::not_found if there is no such
+// process, or if it cannot be seen from here.
 Result<double> processor_s_of(std::int64_t process);
 // Returns how many ticks, the unit of /proc/stat, a second has.
 double ticks_per_second();
@@ -41,8 +41,8 @@ ProcessorTime processor_time();
 
 Status random_bytes(MutableBytes out);
 std::vector<std::pair<std::string, std::string>> environment();
-// Lets a list of the environment, with colons between its words, begin with `word`. For a process
-// with one thread.
+// Lets a list of the environment, with colons between its words, begin with `word`. It is for a
+// process with one thread.
 void put_first_in_list(const std::string& variable, const std::string& word);
 bool is_terminal(std::FILE* stream);
 

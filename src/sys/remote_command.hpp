@@ -1,5 +1,5 @@
-// A command that runs at the other end of a connection, as with a remote shell: its standard
-// streams and its status travel in frames of a type, a length, and data.
+// Runs a command at the other end of a connection, as with a remote shell. Its standard streams and
+// its status travel in frames of a type, a length, and data.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace diapause::sys {
 
-// The asking end: sends the command and forwards the standard streams of this process until the
-// command has ended; its status then, as a shell gives it.
+// Is the asking end. It sends the command and forwards the standard streams of this process until
+// the command has ended, and returns its status then, as a shell gives it.
 Result<int> run_remotely(Stream& stream, const std::string& command);
 
-// The other end: reads a command, runs it by /bin/sh, and forwards its streams. Returns when it has
-// ended, and nobody has its streams any more, or when the asking end is gone.
+// Is the other end. It reads a command, runs it by /bin/sh, and forwards its streams. Returns when
+// the command has ended, and nobody has its streams any more, or when the asking end is gone.
 Status run_for_another(Stream& stream);
 
 // Serves every connection to a listening socket that this process has inherited in a process of its

@@ -1,5 +1,5 @@
-// Code shared by the files of sys/: retries, error texts and checked opens. Other folders must not
-// use it.
+// Has the code that the files of sys/ share: retries, error texts and checked opens. Other folders
+// must not use it.
 #pragma once
 
 #include <cerrno>
@@ -14,8 +14,8 @@ namespace diapause::sys {
 void occupy_standard_streams();
 int above_standard_streams(int fd);
 
-// Repeats the call while a signal interrupts it. Not for close: Linux closes the descriptor even
-// then.
+// Repeats the call while a signal interrupts it. It is not for close, because Linux closes the
+// descriptor even then.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();

@@ -1,5 +1,5 @@
-// Memory that processes of one machine share. It has no name in any file system, so nothing of it
-// is left when the processes end, however they end.
+// Has memory that processes of one machine share. It has no name in any file system, so nothing of
+// it is left when the processes end, however they end.
 #pragma once
 
 #include <cstdint>

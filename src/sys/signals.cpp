@@ -1,7 +1,7 @@
 // A signal handler has no object to work on, so this file has a table for the whole process. The
-// rule: the handler only increments a lock-free atomic and calls the handler installed before it.
-// Everything else happens outside of handlers and under the table's mutex, and changes what the
-// handler reads only while the handler is not installed.
+// rule is that the handler only increments a lock-free atomic and calls the handler installed
+// before it. Everything else happens outside of handlers and under the table's mutex, and changes
+// what the handler reads only while the handler is not installed.
 #include "sys/signals.hpp"
 
 #include <fmt/core.h>
@@ -116,7 +116,7 @@ class ProcessStopSignals final : public StopSignals {
   }
 
  private:
-  // The number, and how often it had come before.
+  // This has the number, and how often it had come before.
   std::vector<std::pair<int, std::uint64_t>> taken_;
 };
 

@@ -1,4 +1,4 @@
-// Signals that ask the program to stop.
+// Handles signals that ask the program to stop.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace diapause::sys {
 std::string signal_name(int number);  // "SIGTERM"
 std::optional<int> signal_number(const std::string& name);
 
-// Handles signals during its lifetime. Not thread-safe, but the signals may arrive at any time and
-// in any thread.
+// Handles signals during its lifetime. The class is not thread-safe, but the signals may arrive at
+// any time and in any thread.
 class StopSignals {
  public:
   virtual ~StopSignals() = default;

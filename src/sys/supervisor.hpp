@@ -31,7 +31,8 @@ struct ReceivedSignal {
   SignalMeaning meaning;
 };
 
-// One object per process. Not thread-safe; the process must have no other threads.
+// There is one object per process. The class is not thread-safe, and the process must have no other
+// threads.
 class Supervisor {
  public:
   // From this call on, the signals above wait for wait(). Signals that this process was started to

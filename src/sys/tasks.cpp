@@ -16,7 +16,7 @@
 namespace diapause::sys {
 namespace {
 
-// The struct of linux/sched/types.h, which cannot be included beside sched.h.
+// This is the struct of linux/sched/types.h, which cannot be included beside sched.h.
 struct SchedulingAttributes {
   std::uint32_t size;
   std::uint32_t policy;

@@ -1,4 +1,4 @@
-// Processes and threads as /proc shows them, and their cap on utilisation.
+// Reads processes and threads as /proc shows them, and their cap on utilisation.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ std::int64_t thread_id();  // of the calling thread, in the whole system
 // does not say.
 std::vector<std::uint32_t> usable_cpus();
 
-// Returns the threads of a running process, in order. Code::not_found if it has ended.
+// Returns the threads of a running process, in order. Fails with Code::not_found if it has ended.
 Result<std::vector<std::int64_t>> threads_of(Kernel& kernel, std::int64_t process);
 
-// Returns the living children of a process, without zombies. Empty also if the process has ended,
-// or if the kernel does not tell (it was built without CONFIG_PROC_CHILDREN).
+// Returns the living children of a process, without zombies. The result is empty also if the
+// process has ended, or if the kernel does not tell (it was built without CONFIG_PROC_CHILDREN).
 std::vector<std::int64_t> living_children(Kernel& kernel, std::int64_t process);
 
-// Returns the name of the program that a process runs, of which the kernel keeps 15 characters.
-// Empty if the process has ended.
+// Returns the name of the program that a process runs, of which the kernel keeps 15 characters. It
+// is empty if the process has ended.
 std::string program_name(Kernel& kernel, std::int64_t process);
 
 // Returns when a process started, in clock ticks since boot. Together with its number this
-// identifies the process. Code::not_found if it has ended.
+// identifies the process. Fails with Code::not_found if it has ended.
 Result<std::uint64_t> start_ticks(Kernel& kernel, std::int64_t process);
 
 // Returns a text that differs after every boot.
 Result<std::string> boot_id(Kernel& kernel);
 
 // The utilisation cap (uclamp.max) is the highest utilisation that the scheduler assumes for the
-// thread, in 1024ths of the largest CPU. It lasts as long as the thread. Code::io where the kernel
-// has no such cap.
+// thread, in 1024ths of the largest CPU. It lasts as long as the thread. Fails with Code::io where
+// the kernel has no such cap.
 Result<std::uint32_t> utilisation_cap(std::int64_t thread);
 Status cap_utilisation(std::int64_t thread, std::uint32_t most);
 

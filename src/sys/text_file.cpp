@@ -99,7 +99,7 @@ class LineSplitter {
 
 Status read_lines(Kernel& kernel, const std::string& path,
                   const std::function<void(std::string_view)>& each) {
-  // O_NONBLOCK: a named pipe does not block.
+  // With O_NONBLOCK a named pipe does not block.
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   DIAPAUSE_TRY_ASSIGN(const File file, open_regular(kernel, path, kFlags, 0));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());

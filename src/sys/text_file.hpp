@@ -1,4 +1,4 @@
-// Text files that a user, or another program for the user, reads or writes.
+// Reads and writes text files that a user, or another program for the user, reads or writes.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ Status append_line(Kernel& kernel, const std::string& path, const std::string& l
 // synced. Errors name the path.
 Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text);
 
-// A text file that is written line by line.
+// This is a text file that is written line by line.
 class TextWriter {
  public:
   // Makes the file with mode 0600, or empties an existing one, which must be a regular file and no

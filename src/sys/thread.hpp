@@ -1,4 +1,4 @@
-// The library's own threads, and where they may run.
+// Has the library's own threads, and says where they may run.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,8 @@
 
 namespace diapause::sys {
 
-// A thread in which no signal is delivered, because the program's handlers must run in the
-// program's threads. The destructor joins it. `work` must not throw and must have a reason to end
-// by then.
+// In this thread no signal is delivered, because the program's handlers must run in the program's
+// threads. The destructor joins it. `work` must not throw and must have a reason to end by then.
 class Thread {
  public:
   static Result<Thread> start(std::function<void()> work);

@@ -1,4 +1,4 @@
-// A small pool of threads that work on one task at a time, together with the calling thread.
+// Has a small pool of threads that work on one task at a time, together with the calling thread.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class ThreadPool {
   ~ThreadPool();
 
   // Calls `piece(i)` for every i below `pieces`, in several threads at once, and returns when all
-  // calls have returned. `piece` must not throw. One call at a time.
+  // calls have returned. `piece` must not throw. There may be one call at a time.
   void run(std::uint64_t pieces, const std::function<void(std::uint64_t)>& piece);
 
   unsigned size() const { return size_; }

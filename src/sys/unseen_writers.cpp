@@ -17,8 +17,8 @@
 namespace diapause::sys {
 namespace {
 
-// A value that marks the library's own rings: the data that such a ring would send on changes, if
-// it ever sent any.
+// This value marks the library's own rings: the data that such a ring would send on changes, if it
+// ever sent any.
 constexpr int kMark = SIGSTKFLT;
 
 void put(std::string& text, const std::string& reason) {

@@ -8,10 +8,10 @@ namespace diapause::sys {
 // The texts name such writers; they are empty if there is none. They are found by the files that
 // this process has open and by counters of the kernel.
 struct UnseenWriters {
-  // Writers that bypass a later protection because they have pinned pages: io_uring, asynchronous
+  // These writers bypass a later protection because they have pinned pages: io_uring, asynchronous
   // direct I/O in progress, a driver.
   std::string past_protection;
-  // Writers that fail (EIO) where they would have to wait: the kernel writes for a debugger or
+  // These writers fail (EIO) where they would have to wait: the kernel writes for a debugger or
   // through /proc/<process>/mem.
   std::string cannot_wait;
 };

@@ -27,7 +27,7 @@ struct Transfer {
   int result;
 };
 
-// Transfers in flight in one direction.
+// Has the transfers in flight in one direction.
 class Ring {
  public:
   // Takes ownership of the ring.

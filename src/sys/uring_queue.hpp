@@ -1,4 +1,4 @@
-// Queues of reads and writes in flight through io_uring.
+// Makes queues of reads and writes in flight through io_uring.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace diapause::sys {
 
-// Return nullptr where the machine refuses io_uring. A queue's destructor waits for all transfers
-// in flight.
+// These return nullptr where the machine refuses io_uring. A queue's destructor waits for all
+// transfers in flight.
 std::unique_ptr<WriteQueue> make_uring_queue(unsigned depth);
 std::unique_ptr<ReadQueue> make_uring_read_queue(unsigned depth);
 

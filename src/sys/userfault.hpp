@@ -1,5 +1,5 @@
-// Write protection of this process's own memory with userfaultfd, without signals and without
-// changes of mappings.
+// Write-protects this process's own memory with userfaultfd, without signals and without changes of
+// mappings.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace diapause::sys {
 
-// One userfaultfd. protect(), release() and wait_for_writers() are safe to call from several
-// threads at once.
+// This is one userfaultfd. protect(), release() and wait_for_writers() are safe to call from
+// several threads at once.
 class Userfault {
  public:
   enum class Mode {
-    // A write to a protected page, also by a system call, waits until the page is released. Needs
-    // Linux 6.4 and root, CAP_SYS_PTRACE, vm.unprivileged_userfaultfd=1 or access to
-    // /dev/userfaultfd; Code::denied otherwise.
+    // A write to a protected page, also by a system call, waits until the page is released. This
+    // needs Linux 6.4 and root, CAP_SYS_PTRACE, vm.unprivileged_userfaultfd=1 or access to
+    // /dev/userfaultfd, and fails with Code::denied otherwise.
     stop_writers,
-    // The kernel releases the page and lets the write continue; PageScan reports it later. Needs
-    // Linux 6.7 and no privilege.
+    // The kernel releases the page and lets the write continue; PageScan reports it later. This
+    // needs Linux 6.7 and no privilege.
     note_writes
   };
   // Returns Code::denied or Code::io, with what would help.
@@ -35,7 +35,7 @@ class Userfault {
   // Registers a range of private anonymous memory; nothing is protected yet. Fails with EBUSY in
   // os_errno if another userfaultfd has the range.
   Status add(PageRange range) const;
-  // Releases the range and unregisters it. No effect if the memory is gone.
+  // Releases the range and unregisters it. It has no effect if the memory is gone.
   void remove(PageRange range) const;
 
   // After the return, writes to the range are stopped or noted, also to pages that do not exist

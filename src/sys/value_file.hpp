@@ -1,5 +1,4 @@
-// Files of /sys and /proc, whose contents the kernel generates on every read, and which are read
-// repeatedly.
+// Reads files of /sys and /proc repeatedly. The kernel generates their contents on every read.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,8 @@ class ValueFile {
   // Returns what a single read gives of the beginning, stored in `place`. It is for values that are
   // read many times a second.
   Result<std::string_view> head(std::span<char> place) const;
-  // Returns the number at the beginning, up to a space or a line end. Code::corrupt if there is
-  // none.
+  // Returns the number at the beginning, up to a space or a line end. Fails with Code::corrupt if
+  // there is none.
   Result<std::uint64_t> number() const;
   const std::string& path() const { return file_.path(); }
 
@@ -34,7 +33,7 @@ class ValueFile {
   File file_;
 };
 
-// Read a file once, like ValueFile::text() and ValueFile::number().
+// These read a file once, like ValueFile::text() and ValueFile::number().
 Result<std::string> read_value(Kernel& kernel, const std::string& path);
 Result<std::uint64_t> read_number(Kernel& kernel, const std::string& path);
 
