@@ -17,7 +17,8 @@ def gaps(mtbf_s, seed):
 
 def _kill_ranks(launcher):
     """They are children of the launcher, which ends when they do."""
-    children = pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text(encoding="ascii").split()
+    children = pathlib.Path(
+        f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text(encoding="ascii").split()
     for child in children:
         try:
             os.kill(int(child), signal.SIGKILL)
@@ -29,8 +30,9 @@ def seconds_until_done(command, environment, failures):
     """Of all starts together, from the first to the end of the last, and how many starts failed."""
     begin, failed = time.monotonic(), 0
     for gap_s in failures:
-        launcher = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        launcher = subprocess.Popen([str(word) for word in command], env=environment,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE, text=True)
         try:
             said = launcher.communicate(timeout=gap_s)[1]
         except subprocess.TimeoutExpired:

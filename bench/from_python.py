@@ -54,4 +54,5 @@ def copy(source, target):
 
 
 if __name__ == "__main__":
-    {"checkpoint": checkpoint, "keep": keep, "write": write, "copy": copy}[sys.argv[1]](*sys.argv[2:])
+    {"checkpoint": checkpoint, "keep": keep, "write": write,
+     "copy": copy}[sys.argv[1]](*sys.argv[2:])

@@ -40,18 +40,21 @@ class Interfaces:
 
     def environment(self, name, **settings):
         (self.bench.disk / name).mkdir(exist_ok=True)
-        python = {"PYTHONPATH": ROOT / "python", "DIAPAUSE_LIBRARY_PATH": self.build / "src", "DIAPAUSE_LOG_LEVEL": "error"}
+        python = {"PYTHONPATH": ROOT / "python", "DIAPAUSE_LIBRARY_PATH": self.build / "src",
+                  "DIAPAUSE_LOG_LEVEL": "error"}
         return self.bench.environment(name, **python, **settings)
 
     def output_of(self, command, environment):
-        return subprocess.run(list(map(str, command)), env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.run(list(map(str, command)), env=environment, check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
 
     def python_blocked(self):
         """Each pair is two processes of their own, whose last checkpoint counts."""
         mib, ours, raw = self.bench.options.mib, [], []
         for _ in range(self.bench.options.runs):
             environment = self.environment("python")
-            ours.append(float(self.output_of([PYTHON, FROM_PYTHON, "checkpoint", mib], environment)))
+            ours.append(
+                float(self.output_of([PYTHON, FROM_PYTHON, "checkpoint", mib], environment)))
             self.bench.forget("python")
             of_c, _ = self.bench.one_process("memory", "python", runs=1)
             raw += of_c
@@ -63,7 +66,8 @@ class Interfaces:
         """Levels 1 to 3 as FTI has them, in a directory of the node, which lies in memory, so that no disk is measured."""
         levels = {f"DIAPAUSE_LEVEL{level}_TIER": "local" for level in (1, 2, 3)}
         group = {"DIAPAUSE_LEVEL3_GROUP_NODES": 4, "DIAPAUSE_LEVEL3_PARITY": 2}  # half the group, as FTI
-        return levels | group | {"DIAPAUSE_LOCAL_PATH": self.bench.memory / name / "local", "DIAPAUSE_NODE_RANKS_PER_NODE": 1}
+        return levels | group | {"DIAPAUSE_LOCAL_PATH": self.bench.memory / name / "local",
+                                 "DIAPAUSE_NODE_RANKS_PER_NODE": 1}
 
     def fti_style(self):
         """The figure is of the level where it does worst."""
@@ -74,7 +78,8 @@ class Interfaces:
             configuration.parent.mkdir()
             configuration.write_text(FTI_CONFIGURATION.format(place=self.bench.disk / name))
             program = self.build / "bench" / "bench_fti_style"
-            command = ["mpiexec.openmpi", "--oversubscribe", "-n", "4", program, level, self.bench.options.runs, mib, configuration]
+            command = ["mpiexec.openmpi", "--oversubscribe", "-n", "4", program, level,
+                       self.bench.options.runs, mib, configuration]
             found[level] = self.bench.pairs(name, command, **self.as_fti_keeps(name))
             self.bench.forget(name)
         figures = {level: self.figure("", *pairs, None) for level, pairs in found.items()}
@@ -100,7 +105,8 @@ class Interfaces:
         for _ in range(self.bench.options.runs):
             for seconds, command, result in (
                 (raw, [PYTHON, FROM_PYTHON, "copy", array, copied], copied),
-                (ours, [self.build / "src" / "diapause", "export", "exported", "--to", exported], exported),
+                (ours, [self.build / "src" / "diapause", "export", "exported", "--to", exported],
+                 exported),
             ):
                 start_s = time.monotonic()
                 self.output_of(command, environment | {"TMPDIR": str(place)})

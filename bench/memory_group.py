@@ -47,7 +47,8 @@ class MemoryGroup:
         """The output of the command, and the most bytes that were held."""
         enter = f'echo $$ > {self.path}/cgroup.procs && exec "$@"'
         command = ["sh", "-c", enter, "sh", *map(str, command)]
-        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
         peak = 0
         while process.poll() is None:
             peak = max(peak, self.held())

@@ -66,8 +66,9 @@ class Transparent:
     def stops(self, name, mib, strategy, between, holds="hold"):
         """Seconds that a process of so many MiB stands still for checkpoints of level 1 in memory; `between` runs after each."""
         environment = self.environment(name, DIAPAUSE_CAPTURE_STRATEGY=strategy)
-        job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, holds, str(mib)], text=True,
-                               env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, holds,
+                                str(mib)], text=True, env=environment, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
         try:
             job.stdout.readline()
             seconds = []
@@ -87,8 +88,8 @@ class Transparent:
 
     def checkpoint(self, name, environment, level=1):
         """Returns for how many seconds the job stood still."""
-        said = subprocess.run([self.diapause, "checkpoint", name, "--level", str(level)], env=environment, check=True,
-                              capture_output=True, text=True).stdout
+        said = subprocess.run([self.diapause, "checkpoint", name, "--level", str(level)],
+                              env=environment, check=True, capture_output=True, text=True).stdout
         return float(re.search(r"stood still for ([0-9.]+) ms", said)[1]) / 1e3
 
     def incremental_stop(self):
@@ -98,8 +99,10 @@ class Transparent:
         return figure
 
     def launched(self, name, environment):
-        job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, "hold", str(self.bench.options.mib)],
-                               text=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, "hold",
+                                str(self.bench.options.mib)],
+                               text=True, env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE)
         job.stdout.readline()
         return job
 
@@ -114,12 +117,14 @@ class Transparent:
             job.wait()
             image = next((self.bench.disk / name / "local").glob("**/*.img"))
             raw.append(read_raw(image))
-            job = subprocess.Popen([self.diapause, "restart", name], env=environment, stdin=subprocess.DEVNULL)
+            job = subprocess.Popen([self.diapause, "restart", name], env=environment,
+                                   stdin=subprocess.DEVNULL)
             ours.append(self.restart_s(name, environment, len(ours) + 1))
         job.send_signal(signal.SIGTERM)
         job.wait()
         note = f"a process of {self.bench.options.mib} MiB from disk, until it runs; raw: O_DIRECT in blocks of 16 MiB"
-        return self.figure("transparent_eager_restart_over_read", ours, raw, 0.7, rate=True, note=note)
+        return self.figure("transparent_eager_restart_over_read", ours, raw, 0.7, rate=True,
+                           note=note)
 
     def mapped_restart(self):
         name = "transparent_mapped"
@@ -131,7 +136,8 @@ class Transparent:
             for options, seconds in (([], raw), (["--mapped"], ours))[::-1 if pair % 2 else 1]:
                 job.send_signal(signal.SIGTERM)
                 job.wait()
-                job = subprocess.Popen([self.diapause, "restart", name, *options], env=environment, stdin=subprocess.DEVNULL)
+                job = subprocess.Popen([self.diapause, "restart", name, *options], env=environment,
+                                       stdin=subprocess.DEVNULL)
                 seconds.append(self.restart_s(name, environment, len(ours) + len(raw) + 1))
         job.send_signal(signal.SIGTERM)
         job.wait()
@@ -141,7 +147,8 @@ class Transparent:
     def restart_s(self, name, environment, count):
         """Waits until the job has been restarted that often, and returns what the last time took."""
         while True:
-            said = subprocess.run([self.diapause, "history", name], env=environment, capture_output=True, text=True).stdout
+            said = subprocess.run([self.diapause, "history", name], env=environment,
+                                  capture_output=True, text=True).stdout
             times = re.findall(r"went on from version \d+ in ([0-9.]+) (ms|s)\b", said)
             if len(times) == count:
                 return float(times[-1][0]) * (1e-3 if times[-1][1] == "ms" else 1)
@@ -166,7 +173,8 @@ class Transparent:
 
     def stop_over_memcpy(self, name, strategy, limit, holds="hold"):
         mib = self.bench.options.mib
-        copier = subprocess.Popen([self.holder, "copy", str(mib)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        copier = subprocess.Popen([self.holder, "copy", str(mib)], text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
         raw = []
 
         def copy():
