@@ -11,11 +11,12 @@ class DemoError(Exception):
     """Something that ends the demonstration; the text says what."""
 
 
-# ---- terminal ----------------------------------------------------------------------------------------------------
+# ---- terminal ------------------------------------------------------------------------------------
 
 TTY = sys.stdout.isatty()
 COLOUR = TTY and "NO_COLOR" not in os.environ
-STYLES = {"dim": "2", "bold": "1", "red": "1;31", "green": "32", "good": "1;32", "yellow": "33", "blue": "34",
+STYLES = {"dim": "2", "bold": "1", "red": "1;31", "green": "32", "good": "1;32", "yellow": "33",
+          "blue": "34",
           "cyan": "36", "plain": "0"}
 
 
@@ -43,7 +44,8 @@ class ProgressBar:
         if TTY:
             filled = round(share * self.WIDTH)
             bar = "█" * filled + "░" * (self.WIDTH - filled)
-            print(f"\r  {self.label} {bar} {share:4.0%} {seconds:5.1f} s  {note}\033[K", end="", flush=True)
+            print(f"\r  {self.label} {bar} {share:4.0%} {seconds:5.1f} s  {note}\033[K", end="",
+                  flush=True)
         elif int(share * 10) != self.last_tenth:
             self.last_tenth = int(share * 10)
             say(f"  {self.label} {share:4.0%} {seconds:5.1f} s  {note}")
@@ -57,7 +59,7 @@ class ProgressBar:
             print()
 
 
-# ---- programs ----------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 
 
 def find_program(build, name):
@@ -74,16 +76,18 @@ def plain_environment():
 
 def told(diapause, verb, job, config):
     """What the command says of the job."""
-    done = subprocess.run([diapause, verb, job, "--config", config], env=plain_environment(), capture_output=True,
-                          text=True, timeout=60)
+    done = subprocess.run([diapause, verb, job, "--config", config], env=plain_environment(),
+                          capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
-        raise DemoError(f"diapause {verb} ended with status {done.returncode}: {done.stderr.strip()}")
+        raise DemoError(
+            f"diapause {verb} ended with status {done.returncode}: {done.stderr.strip()}")
     return done.stdout.rstrip()
 
 
 def print_history(text):
     """Checkpoints in the colours of their levels, starts, failures and restarts, and what it cost."""
-    styles = {"L2": "cyan", "L3": "blue", "L4": "green", "FAILED": "red", "went on": "yellow", "L1": "dim"}
+    styles = {"L2": "cyan", "L3": "blue", "L4": "green", "FAILED": "red", "went on": "yellow",
+              "L1": "dim"}
     head, *lines = text.splitlines()
     say("  " + paint("bold", head))
     for line in lines:
@@ -91,7 +95,7 @@ def print_history(text):
         say("  " + paint(style, line))
 
 
-# ---- what the runs leave behind ----------------------------------------------------------------------------------
+# ---- what the runs leave behind ------------------------------------------------------------------
 
 
 def read_ledger(global_path):
@@ -107,4 +111,5 @@ def read_ledger(global_path):
 
 
 def tail(path, lines=15):
-    return "\n".join("    " + line for line in path.read_text(errors="replace").splitlines()[-lines:])
+    return "\n".join("    " + line
+                     for line in path.read_text(errors="replace").splitlines()[-lines:])
