@@ -28,8 +28,10 @@ LONG = {"knows_the_size_of_a_region_of_more_than_2_gib"} | {
     if name not in IN_BACKGROUND_AT_ONCE} | {
     f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"} | {
     f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}" for seed in MANY_KILLS_SEEDS} | {
-    f"ends_the_same_captured_in_every_way_with_{program.what}" for program in modes.PROGRAMS.values()}
-# These ask what Diapause does with files and memory, whatever the MPI: they run with the first one only.
+    f"ends_the_same_captured_in_every_way_with_{program.what}"
+    for program in modes.PROGRAMS.values()}
+# These ask what Diapause does with files and memory, whatever the MPI: they run with the first one
+# only.
 PROGRAMS_OF_EVERY_MPI = ("ring", "split", "uneven")
 ONCE = {name for module in (broken_tiers, damage) for name, _ in inspect.getmembers(module, inspect.isfunction)} | {
     f"ends_the_same_killed_or_not_with_{program.what}" for name, program in modes.PROGRAMS.items()
@@ -77,7 +79,8 @@ def all_tests():
 
 def main():
     tests = all_tests()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", nargs="?", choices=tests, metavar="test")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--programs", type=pathlib.Path)
@@ -87,7 +90,8 @@ def main():
     site = parser.parse_args()
     if site.list:
         for name in tests:
-            print(name, "behaviour", *[label for label, names in (("long", LONG), ("once", ONCE)) if name in names])
+            print(name, "behaviour",
+                  *[label for label, names in (("long", LONG), ("once", ONCE)) if name in names])
         return 0
     return exit_status_of(tests[site.test], site)
 

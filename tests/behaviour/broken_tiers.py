@@ -17,7 +17,8 @@ def place_with_unusable(site, tier):
     """Its path leads through a regular file, which stops root too."""
     with Place(site) as place:
         (place.path / "not-a-directory").touch()
-        place.configure(place.settings, {tier: {"path": str(place.path / "not-a-directory" / "inside")}})
+        place.configure(place.settings,
+                        {tier: {"path": str(place.path / "not-a-directory" / "inside")}})
         yield place
 
 
@@ -60,7 +61,8 @@ def launcher_with_small_tmpfs(path, size=ROOM_BYTES):
     mount = f"mount -t tmpfs -o size={size},mode=700 tmpfs '{path}'"
     tried = subprocess.run([*own_namespace, "sh", "-c", mount], capture_output=True, text=True)
     if tried.returncode != 0:
-        raise Skip(f"needs to mount a file system in a namespace of its own: {tried.stderr.strip()}")
+        raise Skip(
+            f"needs to mount a file system in a namespace of its own: {tried.stderr.strip()}")
     return [*own_namespace, "sh", "-c", mount + ' && exec "$@"', "sh"]
 
 
@@ -79,7 +81,8 @@ def capture_elsewhere(site, where, levels, files="rank", **shape):
         right = place.compute("uneven", "--plain")
         place.launcher = launcher_with_small_tmpfs(place.memory, 2 << 20) + place.launcher
         place.start("uneven", "--levels", levels, "--die-at", "11").be_killed()
-        expect_equal(place.compute("uneven", "--levels", levels, messages=messages), right, "result")
+        expect_equal(place.compute("uneven", "--levels", levels, messages=messages), right,
+                     "result")
         expect(place.events("uneven", "restart"), "nothing was restored")
 
 
@@ -104,7 +107,8 @@ def goes_on_after_the_global_tier_was_full(site, files="rank"):
         place.configure(place.settings, {"global": {"files": files}})
         place.global_.mkdir(mode=0o700)
         place.launcher = launcher_with_small_tmpfs(place.global_) + place.launcher
-        place.run("full", "global", place.global_ / "filler", messages=["ledger.jsonl: No space left"])
+        place.run("full", "global", place.global_ / "filler",
+                  messages=["ledger.jsonl: No space left"])
         expect(not any(place.global_.iterdir()), "the small file system was not used")
 
 

@@ -34,8 +34,8 @@ class Story:
         """And ends with the right numbers."""
         result = self.place.compute("moved", *STEPS, "9", "--levels", self.levels, messages=REPORTS)
         trace = self.place.agreed_trace()
-        expect_equal([(line[1], line[3]) for line in trace if line[0] == "restart"], [(version, int(stepped_back))],
-                     "restarts (version, stepped back)")
+        expect_equal([(line[1], line[3]) for line in trace if line[0] == "restart"],
+                     [(version, int(stepped_back))], "restarts (version, stepped back)")
         expect_equal(result, self.right, "result")
         return self.place.events("moved", "restart")[-1]
 
@@ -122,7 +122,8 @@ def takes_no_checkpoint_for_a_version_that_was_not_finished(site):
                     path.unlink()
         story.continues_from(3, stepped_back=False)
         expect(not story.place.files("global", "r0.img", 6) or
-               all("-i2-" in str(path) for path in story.place.files("global", "r0.img", 6)), "the rest is still there")
+               all("-i2-" in str(path) for path in story.place.files("global", "r0.img", 6)),
+               "the rest is still there")
 
 
 def makes_a_version_of_what_was_captured_on_all_ranks(site):
@@ -159,7 +160,8 @@ def survives_as_many_lost_nodes_as_configured(site):
             sizes = [sum(path.stat().st_size for path in story.place.files("memory", name, 6))
                      for name in ("r*.img", "g*.img")]
             share = parity / (4 - parity)
-            expect(share <= sizes[1] / sizes[0] < share + 0.1, f"parity takes {sizes[1]} bytes for {sizes[0]}")
+            expect(share <= sizes[1] / sizes[0] < share + 0.1,
+                   f"parity takes {sizes[1]} bytes for {sizes[0]}")
             for node in lost:
                 for path in story.place.memory.glob(f"*/{node}"):
                     shutil.rmtree(path)

@@ -17,7 +17,8 @@ def tests_of_googletest():
 
 
 def functions_of(path, prefix):
-    return {prefix + name for name in re.findall(r"^def (\w+)\(site[,)]", path.read_text(), re.MULTILINE)}
+    return {prefix + name
+            for name in re.findall(r"^def (\w+)\(site[,)]", path.read_text(), re.MULTILINE)}
 
 
 def unknown_names(text, own_tests):
@@ -30,9 +31,11 @@ def unknown_names(text, own_tests):
 
 def check(own_tests):
     text = (HERE / "field-failures.md").read_text()
-    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| what")]
+    rows = [line for line in text.splitlines() if line.startswith("| ")
+            and not line.startswith("| what")]
     expect(len(rows) > 20, f"only {len(rows)} lines in field-failures.md")
     for row in rows:
         expect(NAME.search(row), f"no test is named in: {row}")
-    expect(not unknown_names(text, own_tests), f"there are no tests {unknown_names(text, own_tests)}")
+    expect(not unknown_names(text, own_tests),
+           f"there are no tests {unknown_names(text, own_tests)}")
     expect(unknown_names("`behaviour.no_such_test`", own_tests), "any name passes")

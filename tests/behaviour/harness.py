@@ -15,11 +15,13 @@ import time
 FOREVER = 1_000_000_000
 LIMIT_S = 120  # of one run; a healthy one takes a second or two
 
-# Open MPI refuses to run as root, as containers do, and with more ranks than cores, unless told; and it binds ranks to
-# cores, which makes those of jobs that run side by side wait for each other. Both MPIs look for messages without end: on a
-# busy machine each look of a rank that waits would cost the others a time slice.
+# Open MPI refuses to run as root, as containers do, and with more ranks than cores, unless told;
+# and it binds ranks to cores, which makes those of jobs that run side by side wait for each other.
+# Both MPIs look for messages without end: on a busy machine each look of a rank that waits would
+# cost the others a time slice.
 MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                   "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+                   "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                   "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_mpi_yield_when_idle": "1", "MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
 # What MPICH's launcher prints when a rank was killed.
 LAUNCHER_REPORT = b"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
@@ -54,7 +56,8 @@ def kill_twice_and_compare(place, command, environment, more_steps):
     for _ in range(2):
         before = newest_version(place, "killed")
         run = place.start(*command("killed", FOREVER, "never"), environment=environment)
-        run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
+        run.wait_for(lambda: newest_version(place, "killed") > before + 100,
+                     "versions of a running job")
         run.kill("killed", rank=place.ranks - 1)
         run.be_killed()
     steps = newest_version(place, "killed") + more_steps  # what was in flight may be restored too
@@ -69,7 +72,8 @@ def kill_twice_and_compare(place, command, environment, more_steps):
 
 def parser_of(about, tests):
     """Of a script's command line: a test, where its programs and its work lie, and how ranks are started."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=about,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", choices=tests, metavar="test")
     parser.add_argument("--programs", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path)
@@ -120,14 +124,18 @@ class Run:
         self.place = place
         self.program = pathlib.Path(command[0]).name
         number = next(place.run_numbers)
-        self.stdout, self.stderr = (place.path / f"run{number}.{name}" for name in ("stdout", "stderr"))
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
+        self.stdout, self.stderr = (place.path / f"run{number}.{name}"
+                                    for name in ("stdout", "stderr"))
+        environment = {key: value
+                       for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
         environment |= MPI_ENVIRONMENT | {"DIAPAUSE_CONFIG": str(place.config)} | extra_environment
         environment = {key: value for key, value in environment.items() if value is not None}
         with open(self.stdout, "wb") as out, open(self.stderr, "wb") as err:
             launcher = [*place.launcher, "-n", str(ranks)] if ranks else []
-            self.process = subprocess.Popen([*launcher, *map(str, command)], cwd=place.path, env=environment,
-                                            stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+            self.process = subprocess.Popen([*launcher, *map(str, command)], cwd=place.path,
+                                            env=environment,
+                                            stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                            start_new_session=True)
 
     def complaint(self, text):
         return Failure(f"{self.program}: {text}\n{self.stderr.read_text(errors='replace').strip()}")
@@ -172,7 +180,8 @@ class Run:
 
     def kill(self, job, node=None, rank=None):
         """SIGKILL for all ranks of a node, or for one rank."""
-        self.kill_processes([pid for number, pid in self.ranks_of(job, node) if rank in (None, number)])
+        self.kill_processes([pid
+                             for number, pid in self.ranks_of(job, node) if rank in (None, number)])
 
     def kill_other_than_ranks(self, job):
         """SIGKILL for a process of the program that is no rank of the job: one that is set aside."""
@@ -233,8 +242,10 @@ class Place:
         self.config = self.path / "config.toml"
         self.trace = self.path / "trace"
         levels = {f"level{level}": {"tier": tier} for level in (1, 2, 3)}
-        self.configure({"node": {"ranks_per_node": ranks_per_node}, "memory": {"path": str(self.memory)},
-                        "local": {"path": str(self.local)}, "global": {"path": str(self.global_)}, "async": {"mode": "off"}}, levels, config)
+        self.configure({"node": {"ranks_per_node": ranks_per_node},
+                        "memory": {"path": str(self.memory)},
+                        "local": {"path": str(self.local)}, "global": {"path": str(self.global_)},
+                        "async": {"mode": "off"}}, levels, config)
 
     def configure(self, *tables):
         """Writes the configuration anew, of tables {section: {key: value}}; later ones count. "" is no section."""
@@ -310,7 +321,8 @@ class Place:
 
     def files(self, tier, name, version=None, node=None):
         """The files of that name of a version (None: of all) on a node, or in the global tier."""
-        parts = ["*-*"] + ([] if tier == "global" else [node or "*"]) + [f"v{version}-*" if version else "v*", name]
+        parts = ["*-*"] + ([] if tier == "global" else [node or "*"]) + [
+            f"v{version}-*" if version else "v*", name]
         return sorted(self.root(tier).glob("/".join(parts)))
 
 

@@ -25,7 +25,8 @@ PROGRAMS = {
     "dropped": Program("regions_that_come_and_go"),
     "many": Program("hundreds_of_regions_and_empty_ones"),
     "uneven": Program("ranks_of_very_different_sizes_and_without_data"),
-    "split": Program("two_instances_on_different_communicators", ("split-even", "split-odd", "split-whole"), False, 1),
+    "split": Program("two_instances_on_different_communicators",
+                     ("split-even", "split-odd", "split-whole"), False, 1),
     "single": Program("instances_without_mpi", tuple(f"single-{rank}" for rank in range(4)), False),
     "rhythm": Program("snapshots_of_ranks_of_different_speed", options=("--snapshot",),
                       config=(("level1", {"every_calls": 2}), ("level2", {"every_calls": 3}),
@@ -43,7 +44,8 @@ class Modes:
         self.site, self.name, self.program, self.config, self.messages = site, name, PROGRAMS[name], config, messages
         self.jobs = self.program.jobs or (name,)
         self.every, self.last = steps // 4, steps - steps // 12
-        self.options = ("--steps", str(steps), "--every", str(self.every), *self.program.options, *options)
+        self.options = ("--steps", str(steps), "--every", str(self.every), *self.program.options,
+                        *options)
         with Place(site, **dict(self.program.config)) as place:
             self.right = place.compute(name, "--plain", *self.options[:4])
             expect(not any(place.global_.glob("*")), "a plain run used Diapause")
@@ -54,7 +56,8 @@ class Modes:
         if self.config.get("async") == SET_ASIDE["async"]:
             ranks += ranks // ranks_per_node
             ranks_per_node += 1
-        return Place(self.site, ranks, ranks_per_node, **shape, **dict(self.program.config), **self.config)
+        return Place(self.site, ranks, ranks_per_node, **shape, **dict(self.program.config),
+                     **self.config)
 
     def check(self, place, what, *options):
         result = place.compute(self.name, *self.options, *options, messages=self.messages)
@@ -83,9 +86,11 @@ class Modes:
 
     def start_and_wait(self, place, levels):
         """Is killed at any moment after a checkpoint; never comes to its end."""
-        run = place.start(self.name, *self.options, "--levels", levels, "--pace-ms", "8", "--hold-at", str(self.last))
+        run = place.start(self.name, *self.options, "--levels", levels, "--pace-ms", "8",
+                          "--hold-at", str(self.last))
         newest = lambda job: max((e["version"] for e in place.events(job, "checkpoint")), default=0)
-        run.wait_for(lambda: all(newest(job) > self.every for job in self.jobs), "the second version")
+        run.wait_for(lambda: all(newest(job) > self.every for job in self.jobs),
+                     "the second version")
         return run
 
     def rank_killed(self):
@@ -109,7 +114,8 @@ class Modes:
             run.kill(self.jobs[0], rank=1)
             run.be_killed()
             place.ranks = 4
-            place.configure(place.settings, {"node": {"ranks_per_node": 2}, "async": {"mode": "off"}})
+            place.configure(place.settings,
+                            {"node": {"ranks_per_node": 2}, "async": {"mode": "off"}})
             self.check_restarted(place, "after a change of the mode", "--levels", "2431")
 
     def node_lost(self, levels, ranks_per_node, tier):
@@ -119,7 +125,8 @@ class Modes:
             run.be_killed()
             for path in (*place.memory.glob("*/node1"), *place.local.glob("*/node1")):
                 shutil.rmtree(path)
-            self.check_restarted(place, f"after node1 was lost at level {levels}", "--levels", levels)
+            self.check_restarted(place, f"after node1 was lost at level {levels}", "--levels",
+                                 levels)
 
 
 def run_all_modes(site, name):
@@ -149,7 +156,8 @@ def run_captured(site, name, strategy):
 
 def run_all_captures(site, name):
     """Each way to capture, with what follows in the calls, in the background and, for jobs that may lose a node, in ranks set aside."""
-    for mode in ({"async": {"mode": "off"}}, IN_BACKGROUND, *([SET_ASIDE] if PROGRAMS[name].survives_nodes else [])):
+    for mode in ({"async": {"mode": "off"}}, IN_BACKGROUND,
+                 *([SET_ASIDE] if PROGRAMS[name].survives_nodes else [])):
         for strategy in STRATEGIES:
             modes = Modes(site, name, **mode, capture={"strategy": strategy})
             modes.checkpointed()
@@ -157,7 +165,8 @@ def run_all_captures(site, name):
 
 
 def run_without_threads_that_communicate(site, name):
-    modes = Modes(site, name, ("--funneled",), ("not initialised with MPI_THREAD_MULTIPLE",), 120, **IN_BACKGROUND)
+    modes = Modes(site, name, ("--funneled",), ("not initialised with MPI_THREAD_MULTIPLE",), 120,
+                  **IN_BACKGROUND)
     modes.checkpointed()
     modes.rank_killed()
     modes.node_lost("3", 1, "memory")
@@ -183,12 +192,15 @@ def killed_again_and_again(site, name="ring", kills=6, seed=20240229, **config):
         for _ in range(kills):
             run = place.start(name, *options, "--every", "1", "--pace-ms", "5")
             target = reached + chance.randint(2, 5)
-            newest = lambda: max((e["version"] for e in place.events(name, "checkpoint")), default=0)
+            newest = lambda: max((e["version"] for e in place.events(name, "checkpoint")),
+                                 default=0)
             run.wait_for(lambda: newest() >= target, f"version {target}")
             run.kill(name, rank=chance.randrange(4))
             run.be_killed()
             reached = newest()
-        expect_equal(place.compute(name, *options, "--every", "50"), right, "result after many kills")
+        expect_equal(place.compute(name, *options, "--every", "50"), right,
+                     "result after many kills")
         restarts = [event["version"] for event in place.events(name, "restart")]
         expect(len(restarts) == kills, f"{len(restarts)} restarts after {kills} kills")
-        expect(restarts == sorted(restarts) and restarts[0] >= 2, f"restarts from {restarts}: work was lost")
+        expect(restarts == sorted(restarts) and restarts[0] >= 2,
+               f"restarts from {restarts}: work was lost")

@@ -50,7 +50,8 @@ def closes_at_the_end_of_mpi_what_is_open(site):
 def keeps_the_edges_of_its_interface(site):
     with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": "off"}}) as place:
         # The program's own text takes the place of the file: the tiers come from the environment.
-        place.run("interface", environment={"DIAPAUSE_ROOT": "/opt/diapause", "DIAPAUSE_MEMORY_PATH": str(place.memory),
+        place.run("interface", environment={"DIAPAUSE_ROOT": "/opt/diapause",
+                                            "DIAPAUSE_MEMORY_PATH": str(place.memory),
                                             "DIAPAUSE_GLOBAL_PATH": str(place.global_)})
 
 
@@ -86,7 +87,8 @@ def lets_a_job_that_is_killed_leave_no_slowed_core(site):
 
     governor = {"policy": "fixed", "actuator": "emulated", "watchdog": str(site.diapause)}
     with Place(site, ranks=0, tier="local", governor=governor) as place:
-        place.configure(place.settings, {"governor": governor | {"state_path": str(place.path / "governor")}})
+        place.configure(place.settings,
+                        {"governor": governor | {"state_path": str(place.path / "governor")}})
         run = place.start("slowed", "256")
         gave_up = lambda: "no phase is slowed" in run.stderr.read_text(errors="replace")
         run.wait_for(lambda: "capture" in slowed(place) or gave_up(), "a capture that is slowed")
@@ -134,7 +136,8 @@ def leaves_no_trace_in_the_process(site):
         child = int((place.path / "child").read_text())
         try:
             name = pathlib.Path(f"/proc/{child}/comm")
-            wait_until(lambda: name.read_text() == "sleep\n", "the child to become another program", 10)
+            wait_until(lambda: name.read_text() == "sleep\n", "the child to become another program",
+                       10)
             place.run("guest", "second")
         finally:
             os.kill(child, signal.SIGKILL)
@@ -150,7 +153,8 @@ def decides_by_calls_alike_on_all_ranks(site):
     intervals = {1: 3, 2: 7, 3: 0, 4: 20}
     due, since, steps = [], dict.fromkeys(intervals, 0), 45
     for call in range(1, steps + 1):
-        levels = [level for level, every in intervals.items() if every and call - since[level] >= every]
+        levels = [level
+                  for level, every in intervals.items() if every and call - since[level] >= every]
         if levels:
             due.append(("checkpoint", call, max(levels), max(levels)))
             since.update({level: call for level in intervals if level <= max(levels)})
@@ -164,7 +168,8 @@ def decides_by_time_alike_on_all_ranks(site):
     with Place(site, level1={"every_s": 0.05}, level2={"every_s": 0.12}) as place:
         place.compute("rhythm", "--snapshot", "--steps", "400")
         trace = place.agreed_trace()
-        expect({level for _event, _version, level, _reached in trace} == {1, 2}, f"checkpoints: {trace}")
+        expect({level for _event, _version, level, _reached in trace} == {1, 2},
+               f"checkpoints: {trace}")
         expect(len(trace) >= 4, f"only {len(trace)} checkpoints")
 
 
@@ -182,7 +187,8 @@ def stops_on_all_ranks_with_a_checkpoint_when_one_is_signalled(site):
         expect_equal(last, ("checkpoint", stop[1], 4, 4), "the last checkpoint")
         expect(50 <= stop[1] < 1500, f"stopped after step {stop[1]}")
         expect_equal(place.compute("rhythm", *steps), right, "result")
-        expect_equal([event["version"] for event in place.events("rhythm", "restart")], [stop[1]], "restarts")
+        expect_equal([event["version"] for event in place.events("rhythm", "restart")], [stop[1]],
+                     "restarts")
 
 
 def leaves_the_configuration_file_alone(site):
@@ -194,18 +200,22 @@ def leaves_the_configuration_file_alone(site):
         first, second = (place.start("moved", *options, "--name", name) for name in ("one", "two"))
         first.succeed()
         second.succeed()
-        expect(hashlib.sha256(place.config.read_bytes()).digest() == before, "the configuration file was changed")
-        expect({len(place.events(name, "checkpoint")) for name in ("one", "two")} == {4}, "checkpoints are missing")
+        expect(hashlib.sha256(place.config.read_bytes()).digest() == before,
+               "the configuration file was changed")
+        expect({len(place.events(name, "checkpoint")) for name in ("one", "two")} == {4},
+               "checkpoints are missing")
 
 
 def obeys_the_configuration_of_this_run_and_not_of_the_one_before(site):
     with Place(site, ranks=2) as place:
         right = place.compute("moved", "--plain", "--steps", "9")
         place.compute("moved", "--steps", "3")
-        expect(place.files("memory", "r0.img", 3) and not place.files("local", "r0.img"), "not in the memory tier")
+        expect(place.files("memory", "r0.img", 3) and not place.files("local", "r0.img"),
+               "not in the memory tier")
         place.configure(place.settings, {"level1": {"tier": "local"}})
         place.compute("moved", "--steps", "6")
-        expect(place.files("local", "r0.img", 6) and not place.files("memory", "r0.img", 6), "not in the local tier")
+        expect(place.files("local", "r0.img", 6) and not place.files("memory", "r0.img", 6),
+               "not in the local tier")
         expect_equal(place.compute("moved", "--steps", "9"), right, "result")
         versions = [event["version"] for event in place.events("moved", "restart")]
         expect_equal(versions, [3, 6], "restarts")
@@ -223,8 +233,10 @@ def works_without_any_configuration(site):
                 result = place.compute("moved", *options, environment={"DIAPAUSE_CONFIG": None})
             expect_equal(result, right, "result")
             expect(any(default_memory.glob(f"{name}-*")), "nothing in the default memory tier")
-            expect(any((place.path / "diapause").glob(f"{name}-*/v6-*/r1.img")), "nothing in the default global tier")
-            expect_equal([trace[0] for trace in place.agreed_trace() if trace[0] == "restart"], ["restart"], "restarts")
+            expect(any((place.path / "diapause").glob(f"{name}-*/v6-*/r1.img")),
+                   "nothing in the default global tier")
+            expect_equal([trace[0] for trace in place.agreed_trace() if trace[0] == "restart"],
+                         ["restart"], "restarts")
         finally:
             for left in default_memory.glob(f"{name}-*"):
                 shutil.rmtree(left)
@@ -232,7 +244,8 @@ def works_without_any_configuration(site):
 
 def goes_on_in_mapped_memory(site):
     """From the memory tier, the local disk, a rebuilt image, and shared files of the global tier."""
-    ways = [("1", "memory", False), ("1", "local", False), ("3", "memory", True), ("4", "memory", True)]
+    ways = [("1", "memory", False), ("1", "local", False), ("3", "memory", True),
+            ("4", "memory", True)]
     for part in ("first", "behind"):
         for level, tier, lose in ways:
             with Place(site, tier=tier) as place:
@@ -247,12 +260,14 @@ def tells_of_damage_that_is_found_behind_its_back(site):
     with Place(site, ranks=2) as place:
         place.run("mapped", "write", "4")
         flip_byte(place.files("memory", "r1.img", 1)[0])
-        place.run("mapped", "damaged", messages=(r"^diapause: warning: .*r1\.img: block 1 of region 'data' is damaged",))
+        place.run("mapped", "damaged",
+                  messages=(r"^diapause: warning: .*r1\.img: block 1 of region 'data' is damaged",))
 
 
 def writes_the_global_tier_as_configured(site):
     """Every way ends with the same numbers, restarted from the global tier alone."""
-    ways = [("staged", 3, "a*.img", 3), ("staged", "auto", "a*.img", 2), ("direct", "rank", "r*.img", 4),
+    ways = [("staged", 3, "a*.img", 3), ("staged", "auto", "a*.img", 2),
+            ("direct", "rank", "r*.img", 4),
             ("direct", 2, "a*.img", 2), ("mpi-io", 3, "a*.img", 3), ("mpi-io", "auto", "a*.img", 2)]
     with Place(site) as place:
         right = place.compute("moved", "--plain", "--steps", "9")
@@ -260,15 +275,20 @@ def writes_the_global_tier_as_configured(site):
         with Place(site, ranks_per_node=2) as place:
             place.configure(place.settings, {"global": {"mode": mode, "files": files}})
             place.compute("moved", "--steps", "6", "--levels", "4")
-            expect_equal(len(place.files("global", name, 6)), count, f"files of mode {mode} with files {files}")
-            expect_equal(len(place.files("memory", "r*.img", 6)), 4 if mode == "staged" else 0, "images on nodes")
+            expect_equal(len(place.files("global", name, 6)), count,
+                         f"files of mode {mode} with files {files}")
+            expect_equal(len(place.files("memory", "r*.img", 6)), 4 if mode == "staged" else 0,
+                         "images on nodes")
             shutil.rmtree(place.memory)
-            expect_equal(place.compute("moved", "--steps", "9"), right, f"result of mode {mode} with files {files}")
-            expect_equal([event["version"] for event in place.events("moved", "restart")], [6], "restarts")
+            expect_equal(place.compute("moved", "--steps", "9"), right,
+                         f"result of mode {mode} with files {files}")
+            expect_equal([event["version"] for event in place.events("moved", "restart")], [6],
+                         "restarts")
 
 
 def knows_the_size_of_a_region_of_more_than_2_gib(site):
-    available_kib = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
+    available_kib = next(int(line.split()[1]) for line in open("/proc/meminfo")
+                         if line.startswith("MemAvailable"))
     if available_kib < 4 << 20 or shutil.disk_usage(site.work).free < 4 << 30:
         raise Skip("needs 4 GiB of memory and of disk")
     with Place(site, ranks=1, tier="local") as place:
@@ -328,7 +348,8 @@ def keeps_a_program_alive_that_has_little_memory(site, mib=48):
 def keeps_a_program_alive_that_lost_a_node_and_has_little_memory(site, mib=32):
     """Its data come back; what was lost is put back if there is room."""
     for limit in (13, 16):
-        with Place(site, ranks=4, **{"async": {"mode": "thread"}, "level1": {"keep": 1}, "level3": {"keep": 1}}) as place:
+        with Place(site, ranks=4, **{"async": {"mode": "thread"}, "level1": {"keep": 1},
+                                     "level3": {"keep": 1}}) as place:
             with MemoryGroup(place, limit * mib + 128):
                 place.run("limited", "write", mib, 3, messages=[""])
                 lost = next(place.memory.glob("limited-*")) / "node1"

@@ -75,13 +75,16 @@ def look(page, scratch, picture=None, size="1200,4000"):
     text = pathlib.Path(page).read_text()
     assert text.count("default-src 'none'") == 1 and text.count("<head>") == 1
     copy = pathlib.Path(scratch) / "looked-at.html"
-    copy.write_text(text.replace("default-src 'none'", f"default-src 'none'; script-src 'nonce-{WORD}'")
+    copy.write_text(text.replace("default-src 'none'",
+                                 f"default-src 'none'; script-src 'nonce-{WORD}'")
                     .replace("<style>", PROBE + "<style>", 1))
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-               "--disable-background-networking", "--disable-component-update", "--no-first-run", "--mute-audio",
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+               "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
+               "--no-first-run", "--mute-audio",
                f"--user-data-dir={scratch}/browser", f"--window-size={size}", "--dump-dom"]
     command += [f"--screenshot={picture}"] if picture else []
-    done = subprocess.run([*command, copy.as_uri()], capture_output=True, text=True, timeout=LIMIT_S)
+    done = subprocess.run([*command, copy.as_uri()], capture_output=True, text=True,
+                          timeout=LIMIT_S)
     reader = _Reader()
     reader.feed(done.stdout)
     assert reader.seen, f"the page did not load\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"

@@ -12,11 +12,13 @@ import support
 from support import CommandTest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-VERBS = ["list", "show", "verify", "prune", "inject", "run", "jobs", "history", "export", "launch", "checkpoint", "restart",
-         "energy", "report", "predict", "plan", "simulate", "power", "study"]
+VERBS = ["list", "show", "verify", "prune", "inject", "run", "jobs", "history", "export", "launch",
+         "checkpoint", "restart", "energy", "report", "predict", "plan", "simulate", "power",
+         "study"]
 # Each with what is typed to get at it.
 ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "align", "calibrate", "restore")] + [
-    ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "flush", "failures", "transparent")]
+    ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "flush",
+                                 "failures", "transparent")]
 
 
 # These leave their options to the Python package, which has the defaults.
@@ -43,7 +45,8 @@ def defaults(study):
         sys.path.pop(0)
     parser = argparse.ArgumentParser(add_help=False)
     module.add_options(parser)
-    return {action.option_strings[-1]: as_typed(parser.get_default(action.dest)) for action in parser._actions
+    return {action.option_strings[-1]: as_typed(parser.get_default(action.dest))
+            for action in parser._actions
             if parser.get_default(action.dest) not in (None, False)}
 
 
@@ -58,12 +61,14 @@ class DocumentsTest(CommandTest):
     def test_every_help_has_examples_and_exit_statuses(self):
         for action in ACTIONS:
             with self.subTest(action):
-                self.assert_in_order(["Examples:", f"diapause {' '.join(action)}", "Exit status:"], self.help(*action))
+                self.assert_in_order(["Examples:", f"diapause {' '.join(action)}", "Exit status:"],
+                                     self.help(*action))
 
     def test_documents_tell_of_every_option_and_of_no_other(self):
         offered = options(self.help()).union(*(options(self.help(*action)) for action in ACTIONS))
         self.assertEqual(options((DOCS / "command-line.md").read_text()), offered)
-        # The options of the verbs have pages of their own (tests/packaging). This one also shows words of others.
+        # The options of the verbs have pages of their own (tests/packaging). This one also shows
+        # words of others.
         told = options((DOCS / "diapause.1").read_text().replace("\\-", "-"))
         self.assertLessEqual(told, offered | {"--cpu-freq"})
 
@@ -75,24 +80,29 @@ class DocumentsTest(CommandTest):
                 self.assertIn("diapause: ", err)
 
     def test_a_wrong_verb_is_named_with_the_one_that_was_meant(self):
-        for words, meant in ((["lisst"], "list"), (["histroy", "heat"], "history"), (["power", "recrd"], "record")):
+        for words, meant in ((["lisst"], "list"), (["histroy", "heat"], "history"),
+                             (["power", "recrd"], "record")):
             with self.subTest(words):
                 _, err = self.diapause(*words, status=3)
                 self.assertIn(f'there is no verb "{" ".join(words[:2 if words[0] == "power" else 1])}"; did you mean {meant}?', err)
-        self.assertIn('there is no verb "foo". The verbs are list, show,', self.diapause("foo", status=3)[1])
+        self.assertIn('there is no verb "foo". The verbs are list, show,',
+                      self.diapause("foo", status=3)[1])
 
     def test_the_help_tells_the_defaults_of_the_code(self):
         run, power = self.help("run"), self.help("power")
-        for text in ("--restarts N [3]", "--delay S [0]", "--stall S [0]", "--linger S [30]", "--global PATH [diapause]",
-                     f"--memory PATH [/dev/shm/diapause-{os.getuid()}]", "--local PATH [none]"):
+        for text in ("--restarts N [3]", "--delay S [0]", "--stall S [0]", "--linger S [30]",
+                     "--global PATH [diapause]", f"--memory PATH [/dev/shm/diapause-{os.getuid()}]",
+                     "--local PATH [none]"):
             self.assertIn(text, run)
-        for text in ("--interval S [1]", "--meters NAMES [auto]", "--period-ms N [100]", "--profile PROFILE [generic]"):
+        for text in ("--interval S [1]", "--meters NAMES [auto]", "--period-ms N [100]",
+                     "--profile PROFILE [generic]"):
             self.assertIn(text, power)
 
     def test_the_help_of_studies_tells_the_defaults_of_the_python_package(self):
         for study in STUDIES_IN_PYTHON:
             text = " ".join(self.help("study", study).split())
-            expected = {name: value for name, value in defaults(study).items() if name in options(text)}
+            expected = {name: value
+                        for name, value in defaults(study).items() if name in options(text)}
             self.assertIn("--repetitions", expected)
             for name, value in expected.items():
                 with self.subTest(study=study, option=name):

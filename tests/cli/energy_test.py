@@ -13,20 +13,23 @@ SOURCES = [{"domain": "node", "source": "hwmon node", "kind": "measured"}]
 
 
 def phase(name, version, level, joules, start_unix_s=0):
-    return {"phase": name, "version": version, "level": level, "beside": "nothing", "start_unix_s": start_unix_s,
-            "seconds": 1.0, "bytes": 1024} | ({} if joules is ... else {"joules": joules and {"total": joules}})
+    return {"phase": name, "version": version, "level": level, "beside": "nothing", "start_unix_s": start_unix_s, "seconds": 1.0, "bytes": 1024} | ({} if joules is ... else {"joules": joules and {"total": joules}})
 
 
 def line(seconds, program, phases, end=0, incarnation=1, gap_s=0.0):
     """Of a machine with a meter; the whole is what it must be."""
     whole = program + sum((p["joules"] or {"total": 0})["total"] for p in phases)
-    return {"schema": 1, "event": "energy", "incarnation": incarnation, "time_unix_s": end, "machines": 1,
+    return {"schema": 1, "event": "energy", "incarnation": incarnation, "time_unix_s": end,
+            "machines": 1,
             "seconds": seconds, "gap_s": gap_s, "total": "node", "sources": SOURCES,
-            "program": {"joules": {"total": program}}, "whole": {"joules": {"total": whole}}, "phases": phases}
+            "program": {"joules": {"total": program}}, "whole": {"joules": {"total": whole}},
+            "phases": phases}
 
 
-# 100 s and 11000 J: 110 W. Of them 9000 J are the program's, 1500 J a checkpoint's and 500 J a restart's.
-RUN = [line(60.0, 6000.0, [phase("capture", 10, 0, 500.0, start_unix_s=1039), phase("global", 10, 4, 1000.0)], end=1060),
+# 100 s and 11000 J: 110 W. Of them 9000 J are the program's, 1500 J a checkpoint's and 500 J a
+# restart's.
+RUN = [line(60.0, 6000.0, [phase("capture", 10, 0, 500.0, start_unix_s=1039),
+                           phase("global", 10, 4, 1000.0)], end=1060),
        {"schema": 1, "event": "open", "incarnation": 2, "time_unix_s": 1065},
        {"schema": 1, "event": "restart", "incarnation": 2, "time_unix_s": 1066, "version": 10},
        line(40.0, 3000.0, [phase("restore", 10, 0, 500.0)], end=1106, incarnation=2)]
@@ -43,7 +46,8 @@ class EnergyTest(CommandTest):
     def leave(self, lines, job="heat-0a1b2c3d"):
         (self.tiers.global_ / job).mkdir(mode=0o700)
         ledger = self.tiers.global_ / job / "ledger.jsonl"
-        ledger.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines))
+        ledger.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n"
+                                  for one in lines))
         return ledger
 
     def energy(self, *arguments, status=0):
@@ -58,7 +62,8 @@ class EnergyTest(CommandTest):
         self.leave(RUN)
         out = self.report("energy", "heat", tiers=self.tiers)
         self.assertEqual(out["whole"]["joules"], 11000)
-        self.assertEqual(out["program"]["joules"] + sum(one["joules"] for one in out["phases"]), 11000)
+        self.assertEqual(out["program"]["joules"] + sum(one["joules"] for one in out["phases"]),
+                         11000)
         self.assertEqual((out["runtime_s"], out["watts"], out["incarnations"]), (100, 110, [1, 2]))
 
     def test_tables_tell_of_phases_levels_and_versions(self):
@@ -66,13 +71,15 @@ class EnergyTest(CommandTest):
         self.assertEqual(self.row("average power"), "average power 110 W")
         self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB 500 J 4.55 %")
         self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB 1000 J 9.09 % 977000000 J")
-        self.assertEqual(self.row("     10  checkpoint"), "10 checkpoint 2.000 1.0 KiB 1500 J 13.64 %")
+        self.assertEqual(self.row("     10  checkpoint"),
+                         "10 checkpoint 2.000 1.0 KiB 1500 J 13.64 %")
         self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB 500 J 4.55 %")
         self.assertIn("node (measured: hwmon node)", self.energy()[0])
 
     def test_uncertainty_and_the_clock_stand_with_the_energy(self):
         one = phase("global", 1, 4, 100.0) | {
-            "uncertainty_j": 2.5, "slowed": {"actuator": "emulated", "asked": 0.85, "obtained": 0.8}}
+            "uncertainty_j": 2.5,
+            "slowed": {"actuator": "emulated", "asked": 0.85, "obtained": 0.8}}
         self.leave([line(10.0, 900.0, [one])])
         self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100.0 +- 2.5 J 10.00 %")
         self.assertIn("1 of 1 times global ran at 0.800 of the base clock or more (0.850 asked for; actuator: emulated)",
@@ -85,7 +92,8 @@ class EnergyTest(CommandTest):
     def test_the_three_parts_of_an_uncertainty_are_shown_apart_and_together(self):
         off = {"uncertainty": {"sampling_j": 2.0, "sensor_j": 25.0, "attribution_j": 4.0}}
         one = line(10.0, 900.0, [phase("global", 1, 4, 100.0) | off])
-        one["whole"] |= {"uncertainty": {"sampling_j": 3.0, "sensor_j": 50.0, "attribution_j": 0.0}, "ends_j": [1.0, 2.0]}
+        one["whole"] |= {"uncertainty": {"sampling_j": 3.0, "sensor_j": 50.0, "attribution_j": 0.0},
+                         "ends_j": [1.0, 2.0]}
         one["sources"] = [SOURCES[0] | {"accuracy": 0.05, "accuracy_source": "a data sheet"}]
         self.leave([one | {"schema": 2}])
         self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100 +- 31 J 10.00 %")
@@ -99,7 +107,8 @@ class EnergyTest(CommandTest):
 
     def test_an_estimate_without_a_bound_has_two_digits_and_says_so(self):
         one = line(10.0, 987.65, [])
-        one["whole"] |= {"uncertainty": {"sampling_j": 3.0, "sensor_j": None, "attribution_j": 0.0}, "ends_j": [1.0, 2.0]}
+        one["whole"] |= {"uncertainty": {"sampling_j": 3.0, "sensor_j": None, "attribution_j": 0.0},
+                         "ends_j": [1.0, 2.0]}
         self.leave([one | {"schema": 2}])
         self.assertEqual(self.row("whole job "), "whole job ~ 990 J 100.00 %")
         self.assertIn("estimates without a bound", self.energy()[0])
@@ -112,7 +121,8 @@ class EnergyTest(CommandTest):
         self.assertEqual((one["joules"], one["uncertainty_j"]), (10, 15))
 
     def test_bounds_of_versions_are_added(self):
-        phases = [phase("keep", version, 1, 10.0) | {"uncertainty_j": 5.0} for version in range(1, 10)]
+        phases = [phase("keep", version, 1, 10.0) | {"uncertainty_j": 5.0}
+                  for version in range(1, 10)]
         self.leave([line(10.0, 910.0, phases)])
         self.assertEqual(self.row("keep"), "keep 9 9.000 9.0 KiB 90 +- 50 J 9.00 %")
 
@@ -122,14 +132,17 @@ class EnergyTest(CommandTest):
                       "it did after its last line, 5.00 s before this start", self.energy()[0])
 
     def test_in_hindsight_the_schedule_is_compared_with_the_best(self):
-        # Ten starts of 1000 s, of which nine fail; checkpoints of 5 s every 100 s; restarts of 20 s.
+        # Ten starts of 1000 s, of which nine fail; checkpoints of 5 s every 100 s; restarts of 20
+        # s.
         lines = [line(10000.0, 1e6, [])]
         for start in range(10):
             begin = 1000.0 * start
             lines.append({"event": "open", "time_unix_s": begin, "ranks": 2, "nodes": 1})
             if start:
-                lines.append({"event": "restart", "time_unix_s": begin + 20, "level": 1, "seconds": 20.0, "sources": ["own node"] * 2})
-            lines += [{"event": "checkpoint", "time_unix_s": begin + 100 * nth, "level_reached": 1, "bytes_total": 1,
+                lines.append({"event": "restart", "time_unix_s": begin + 20, "level": 1,
+                              "seconds": 20.0, "sources": ["own node"] * 2})
+            lines += [{"event": "checkpoint", "time_unix_s": begin + 100 * nth, "level_reached": 1,
+                       "bytes_total": 1,
                        "blocked_s": 5.0, "phases": {"capture": 5.0}} for nth in range(1, 11)]
         lines.append({"event": "close", "time_unix_s": 10000.0})
         self.leave([{"schema": 1} | one for one in lines])
@@ -144,7 +157,8 @@ class EnergyTest(CommandTest):
         self.assertAlmostEqual(told["time_over_work"], time_over_work(work_s), places=9)
         self.assertAlmostEqual(told["best"]["time_over_work"], best, places=5)
         self.assertAlmostEqual(told["more_time"], time_over_work(work_s) / best - 1, places=5)
-        self.assertIn("in hindsight, with a failure every 18.5 min (as they came)", self.energy()[0])
+        self.assertIn("in hindsight, with a failure every 18.5 min (as they came)",
+                      self.energy()[0])
 
     def test_in_hindsight_nothing_is_said_of_a_job_that_did_not_fail(self):
         self.leave(PLAIN)
@@ -170,8 +184,10 @@ class EnergyTest(CommandTest):
         self.assertIn("+1.2 % +- 3.0 %: not told apart", out)
         self.assertIn("how far two runs of the same differ is in no change", out)
         self.leave([self.metered(900.0, 5.0)], job="other-0a1b2c3d")
-        out = self.report("energy", "heat", "--baseline", "plain", "--baseline", "other", tiers=self.tiers)
-        self.assertEqual([one["whole"]["joules"] for one in (out["baseline"], *out["more_baselines"])], [1000, 900])
+        out = self.report("energy", "heat", "--baseline", "plain", "--baseline", "other",
+                          tiers=self.tiers)
+        self.assertEqual([one["whole"]["joules"]
+                          for one in (out["baseline"], *out["more_baselines"])], [1000, 900])
         self.assertAlmostEqual(out["percent"]["joules"], 100 * (1012 / 950 - 1))
         self.assertGreater(out["percent_off"]["joules"], out["percent"]["joules"])
         self.assertEqual(out["percent_off"]["runtime"], 0)  # all took 10 s
@@ -184,15 +200,21 @@ class EnergyTest(CommandTest):
 
         keep = phase("keep", 1, 1, 1.0) | of(30.0, 10.0)
         unknown = phase("global", 2, 4, 1.0) | {"joules": {"package": 5.0, "total": None}}
-        sources = [{"domain": name, "source": f"powercap {name}", "kind": "measured"} for name in ("package", "dram", "gpu")]
-        self.leave([line(10.0, 1.0, []) | {"total": "package+dram", "sources": sources, "whole": of(200.0, 100.0),
-                                           "program": of(165.0, 90.0), "phases": [keep, unknown]}])
-        self.assertIn("of the dram alone: dram (measured: powercap dram)", self.energy("--domain", "dram")[0])
-        for part, whole, program, phases in (("cpu", 200, 165, [30, 5]), ("dram", 100, 90, [10, None])):
+        sources = [{"domain": name, "source": f"powercap {name}", "kind": "measured"}
+                   for name in ("package", "dram", "gpu")]
+        self.leave([line(10.0, 1.0, [])
+                    | {"total": "package+dram", "sources": sources, "whole": of(200.0, 100.0),
+                       "program": of(165.0, 90.0), "phases": [keep, unknown]}])
+        self.assertIn("of the dram alone: dram (measured: powercap dram)",
+                      self.energy("--domain", "dram")[0])
+        for part, whole, program, phases in (("cpu", 200, 165, [30, 5]),
+                                             ("dram", 100, 90, [10, None])):
             out = json.loads(self.energy("--domain", part, "--json")[0])
-            self.assertEqual((out["part"], out["whole"]["joules"], out["program"]["joules"]), (part, whole, program))
+            self.assertEqual((out["part"], out["whole"]["joules"], out["program"]["joules"]),
+                             (part, whole, program))
             self.assertEqual([one["joules"] for one in out["phases"]], phases)
-        self.assertIn("tells nothing of node alone; it has dram, package", self.energy("--domain", "node", status=3)[1])
+        self.assertIn("tells nothing of node alone; it has dram, package",
+                      self.energy("--domain", "node", status=3)[1])
         self.assertIn("seen, and not in the total: gpu (measured: powercap gpu)", self.energy()[0])
 
     def test_what_is_uncertain_of_the_total_is_uncertain_of_a_part_that_is_all_of_it(self):
@@ -200,17 +222,21 @@ class EnergyTest(CommandTest):
         one["whole"]["joules"]["node"] = 1000.0
         one["program"]["joules"]["node"] = 1000.0
         self.leave([one])
-        self.assertEqual(json.loads(self.energy("--domain", "node", "--json")[0])["whole"]["uncertainty_j"], 70)
+        self.assertEqual(
+            json.loads(self.energy("--domain", "node", "--json")[0])["whole"]["uncertainty_j"], 70)
 
     def test_joules_of_a_level_are_told_for_a_gb(self):
-        sizes = [phase("global", version, 4, joules) | {"bytes": 2 * 10**9} for version, joules in ((1, 30.0), (2, 50.0))]
+        sizes = [phase("global", version, 4, joules) | {"bytes": 2 * 10**9}
+                 for version, joules in ((1, 30.0), (2, 50.0))]
         self.leave([line(10.0, 900.0, [phase("keep", 1, 1, 8.0) | {"bytes": 10**9}, *sizes])])
         self.assertEqual([(one["level"], one["versions"], one["bytes"], one["j_per_gb"]) for one in
-                          self.report("energy", "heat", tiers=self.tiers)["levels"]], [(1, 1, 10**9, 8), (4, 2, 4 * 10**9, 20)])
+                          self.report("energy", "heat", tiers=self.tiers)["levels"]],
+                         [(1, 1, 10**9, 8), (4, 2, 4 * 10**9, 20)])
         self.assertTrue(self.row("level 4").endswith("20.0 J"))
 
     def test_advice_names_what_would_save_energy_and_how_much(self):
-        self.leave([line(100.0, 700.0, [phase("global", 1, 4, 200.0), phase("wait", 1, 0, 95.0), phase("partner", 2, 2, 5.0)
+        self.leave([line(100.0, 700.0, [phase("global", 1, 4, 200.0), phase("wait", 1, 0, 95.0),
+                                        phase("partner", 2, 2, 5.0)
                                         | {"beside": "program"}])])
         first, second = self.report("energy", "heat", tiers=self.tiers)["advice"]
         self.assertIn("async.mode", first["what"])
@@ -230,8 +256,10 @@ class EnergyTest(CommandTest):
             begin = 1000.0 * start
             lines.append({"event": "open", "time_unix_s": begin, "ranks": 2, "nodes": 1})
             if start:
-                lines.append({"event": "restart", "time_unix_s": begin + 20, "level": 1, "seconds": 20.0, "sources": ["own node"] * 2})
-            lines += [{"event": "checkpoint", "time_unix_s": begin + at, "level_reached": 1, "blocked_s": 5.0, "phases": {"keep": 5.0}}
+                lines.append({"event": "restart", "time_unix_s": begin + 20, "level": 1,
+                              "seconds": 20.0, "sources": ["own node"] * 2})
+            lines += [{"event": "checkpoint", "time_unix_s": begin + at, "level_reached": 1,
+                       "blocked_s": 5.0, "phases": {"keep": 5.0}}
                       for at in range(30, 1000, 10)]
         lines.append(line(10000.0, 1e6, [], end=10000.0))
         self.leave([{"schema": 1, "incarnation": 1, "version": 1} | one for one in lines])
@@ -243,7 +271,8 @@ class EnergyTest(CommandTest):
     def test_a_baseline_may_be_a_ledger_anywhere(self):
         self.leave(RUN)
         (self.scratch / "plain.jsonl").write_text(json.dumps(PLAIN[0]) + "\n")
-        self.assert_in_order(["runtime", "+25.0 %", "average power", "+10.0 %", "energy", "+37.5 %"],
+        self.assert_in_order(["runtime", "+25.0 %", "average power", "+10.0 %", "energy",
+                              "+37.5 %"],
                              self.energy("--baseline", "plain.jsonl")[0])
 
     def test_the_job_may_be_a_ledger_anywhere(self):
@@ -270,21 +299,26 @@ class EnergyTest(CommandTest):
         self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["unmetered"], 1)
 
     def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):
-        used = {"job_s": 120.0, "others_s": 40.0, "others_most_s": 40.0, "job_j": 6000.0, "job_attribution_j": 900.0}
+        used = {"job_s": 120.0, "others_s": 40.0, "others_most_s": 40.0, "job_j": 6000.0,
+                "job_attribution_j": 900.0}
         self.leave([PLAIN[0] | {"processors": used}])
-        self.assertIn("whole nodes, shared with others: 25 % of the processor time was used by others", self.energy()[0])
+        self.assertIn(
+            "whole nodes, shared with others: 25 % of the processor time was used by others",
+            self.energy()[0])
         self.assertIn("the job's part is", self.energy()[0])
         shared = self.report("energy", "heat", tiers=self.tiers)["shared"]
         self.assertEqual((shared["is_shared"], shared["joules"]), (True, 6000))
 
     def test_what_slurm_has_counted_stands_beside(self):
-        self.leave([{"schema": 2, "event": "open", "incarnation": 1, "time_unix_s": 1000, "slurm_job": "77"}] + RUN)
+        self.leave([{"schema": 2, "event": "open", "incarnation": 1, "time_unix_s": 1000,
+                     "slurm_job": "77"}] + RUN)
         tools = self.scratch / "tools"
         tools.mkdir()
         (tools / "sacct").write_text("#!/bin/sh\ncase \"$*\" in *'--jobs 77 '*) printf '77|12000|120\\n77.0|11990|110\\n';; esac\n")
         (tools / "sacct").chmod(0o755)
         path = f"{tools}:{os.environ['PATH']}"
-        self.assert_in_order(["by Slurm's accounting (ConsumedEnergy of 77): 12000", "in 120", "100", "the ledger has 110", "(+10.0 %)"],
+        self.assert_in_order(["by Slurm's accounting (ConsumedEnergy of 77): 12000", "in 120",
+                              "100", "the ledger has 110", "(+10.0 %)"],
                              self.diapause("energy", "heat", tiers=self.tiers, PATH=path)[0])
         out = json.loads(self.diapause("energy", "heat", "--json", tiers=self.tiers, PATH=path)[0])
         self.assertEqual(out["slurm"], {"jobs": ["77"], "joules": 12000, "seconds": 120})
@@ -298,7 +332,8 @@ class EnergyTest(CommandTest):
         self.assertNotIn("joules", self.report("energy", "heat", tiers=self.tiers)["whole"])
 
     def test_damaged_lines_are_left_out_and_counted(self):
-        self.leave(['{"event": "ener', '{"event": 7}', "\0\xff", *RUN, '{"event": "energy", "seconds": []}'])
+        self.leave(['{"event": "ener', '{"event": 7}', "\0\xff", *RUN,
+                    '{"event": "energy", "seconds": []}'])
         self.assertIn("4 lines are left out", self.energy()[0])
         self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["whole"]["joules"], 11000)
 

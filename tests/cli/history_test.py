@@ -14,15 +14,17 @@ def event(kind, at, **more):
 
 
 def checkpoint(version, level, at, blocked_s=0.5, error=None):
-    return event("checkpoint", at, incarnation=1, version=version, level_asked=max(level, 1), level_reached=level,
-                 bytes_total=1 << 20, blocked_s=blocked_s, error=error)
+    return event("checkpoint", at, incarnation=1, version=version, level_asked=max(level, 1),
+                 level_reached=level, bytes_total=1 << 20, blocked_s=blocked_s, error=error)
 
 
-FIRST = [event("open", 1000.0, incarnation=1, ranks=8, nodes=4), *(checkpoint(v, 1, 1000.0 + v) for v in (10, 20, 30)),
-         checkpoint(40, 3, 1040.0), checkpoint(50, 0, 1050.0, error="disk full\x1b[2J")]
+FIRST = [event("open", 1000.0, incarnation=1, ranks=8, nodes=4),
+         *(checkpoint(v, 1, 1000.0 + v) for v in (10, 20, 30)), checkpoint(40, 3, 1040.0),
+         checkpoint(50, 0, 1050.0, error="disk full\x1b[2J")]
 SECOND = [event("open", 1060.0, incarnation=2, ranks=8, nodes=4),
           event("restart", 1061.0, incarnation=2, version=40, seconds=0.25, stepped_back=False,
-                sources=["own node"] * 6 + ["parity"] * 2), checkpoint(60, 4, 1090.0), event("close", 1110.0)]
+                sources=["own node"] * 6 + ["parity"] * 2), checkpoint(60, 4, 1090.0),
+          event("close", 1110.0)]
 
 
 class HistoryTest(CommandTest):
@@ -35,18 +37,22 @@ class HistoryTest(CommandTest):
         self.ledger = job / "ledger.jsonl"
 
     def test_a_choice_of_intervals_stands_with_its_reason(self):
-        choice = event("schedule", 1001.0, incarnation=1, number=1, every_s=320.0, reason="level 1 blocks: 2 s, before 1",
-                       levels=[{"level": 1, "one_in": 1}, {"level": 3, "one_in": 4}, "x", {"level": 4, "one_in": 40}])
-        self.ledger.write_text("".join([FIRST[0], choice, *FIRST[1:], event("schedule", 1055.0, levels=None)]))
+        choice = event("schedule", 1001.0, incarnation=1, number=1, every_s=320.0,
+                       reason="level 1 blocks: 2 s, before 1",
+                       levels=[{"level": 1, "one_in": 1}, {"level": 3, "one_in": 4}, "x",
+                               {"level": 4, "one_in": 40}])
+        self.ledger.write_text(
+            "".join([FIRST[0], choice, *FIRST[1:], event("schedule", 1055.0, levels=None)]))
         text, _ = self.diapause("history", "heat", tiers=self.tiers)
-        self.assert_in_order(["start 1", "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at level 4: level 1 blocks",
-                              "10 ... 30"], text)
+        self.assert_in_order(["start 1", "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at level 4: level 1 blocks", "10 ... 30"], text)
 
     def test_checkpoints_restarts_and_failures_stand_in_their_order(self):
         self.ledger.write_text("".join([*FIRST, '{"event": "chec\n', "[]\n", *SECOND]))
         text, _ = self.diapause("history", "heat", tiers=self.tiers)
-        self.assert_in_order(["VERSION", "start 1", "8 ranks on 4 nodes", "10 ... 30  L1 own node x 3", "1.0 MiB", "500.00 ms",
-                              "2.0 MiB/s", "40  L3 parity", "50  FAILED", "disk full?[2J", "start 1 FAILED", "start 2",
+        self.assert_in_order(["VERSION", "start 1", "8 ranks on 4 nodes",
+                              "10 ... 30  L1 own node x 3", "1.0 MiB", "500.00 ms", "2.0 MiB/s",
+                              "40  L3 parity", "50  FAILED", "disk full?[2J", "start 1 FAILED",
+                              "start 2",
                               "went on from version 40 in 250.00 ms: ranks 0-5 from own node; ranks 6-7 from parity",
                               "60  L4 global"], text)
         self.assertIn("6 checkpoints held the program up for 3.00 s of 100.00 s (3 %); 1 of them FAILED; 2 starts, 1 failure, "
@@ -55,8 +61,8 @@ class HistoryTest(CommandTest):
     def test_what_happens_is_shown_as_it_happens_until_the_job_closes(self):
         self.ledger.write_text("".join(FIRST))
         command = [support.DIAPAUSE, "history", "heat", "--follow"]
-        follower = subprocess.Popen(command, env=support.environment(**self.tiers.settings()), cwd=self.scratch,
-                                    stdout=subprocess.PIPE, text=True)
+        follower = subprocess.Popen(command, env=support.environment(**self.tiers.settings()),
+                                    cwd=self.scratch, stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: follower.poll() is None and follower.kill())
         seen = ""
         while "FAILED" not in seen:
@@ -68,8 +74,10 @@ class HistoryTest(CommandTest):
         self.assert_in_order(["went on from version 40", "L4 global", "2 starts, 1 failure"], rest)
 
     def test_a_ledger_that_is_not_there_is_named(self):
-        self.assertIn("no job 'cold'", self.diapause("history", "cold", tiers=self.tiers, status=3)[1])
-        self.assertIn("gone.jsonl", self.diapause("history", "gone.jsonl", tiers=self.tiers, status=3)[1])
+        self.assertIn("no job 'cold'",
+                      self.diapause("history", "cold", tiers=self.tiers, status=3)[1])
+        self.assertIn("gone.jsonl",
+                      self.diapause("history", "gone.jsonl", tiers=self.tiers, status=3)[1])
 
 
 class JobsTest(CommandTest):
@@ -98,7 +106,8 @@ class JobsTest(CommandTest):
             fcntl.flock(lock, fcntl.LOCK_EX)
             found = self.jobs()
         self.assertEqual({job: one["state"] for job, one in found.items()},
-                         {"heat-0a1b2c3d": "not running", "heat-99999999": "gone", "runs-12345678": "running"})
+                         {"heat-0a1b2c3d": "not running", "heat-99999999": "gone",
+                          "runs-12345678": "running"})
         self.assertEqual(found["heat-99999999"]["memory_bytes"], 5000)
         text, _ = self.diapause("jobs", tiers=self.tiers)
         self.assertIn("jobs that do not run occupy 14.6 KiB of memory", text)

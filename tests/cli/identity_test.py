@@ -19,17 +19,18 @@ class IdentityTest(CommandTest):
         self.run_minimal(self.work, status=3)
 
     def settings(self, **more):
-        return support.environment(DIAPAUSE_ASYNC_MODE="off", DIAPAUSE_LEVEL1_KEEP=2, DIAPAUSE_MEMORY_PATH=self.memory, **more)
+        return support.environment(DIAPAUSE_ASYNC_MODE="off", DIAPAUSE_LEVEL1_KEEP=2,
+                                   DIAPAUSE_MEMORY_PATH=self.memory, **more)
 
     def run_minimal(self, directory, status=0, **more):
-        done = subprocess.run([support.MINIMAL], env=self.settings(**more), cwd=directory, capture_output=True,
-                              text=True, timeout=support.LIMIT_S)
+        done = subprocess.run([support.MINIMAL], env=self.settings(**more), cwd=directory,
+                              capture_output=True, text=True, timeout=support.LIMIT_S)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout, done.stderr
 
     def command(self, directory, *arguments, status=0):
-        done = subprocess.run([support.DIAPAUSE, *arguments], env=self.settings(), cwd=directory, capture_output=True,
-                              text=True, timeout=support.LIMIT_S)
+        done = subprocess.run([support.DIAPAUSE, *arguments], env=self.settings(), cwd=directory,
+                              capture_output=True, text=True, timeout=support.LIMIT_S)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout, done.stderr
 
@@ -50,7 +51,8 @@ class IdentityTest(CommandTest):
 
     def test_by_any_spelling(self):
         for spelling in ("diapause/", "./diapause", f"/{self.work}//diapause"):
-            self.assertIn("continuing after step 50", self.run_minimal(self.work, DIAPAUSE_GLOBAL_PATH=spelling)[0])
+            self.assertIn("continuing after step 50",
+                          self.run_minimal(self.work, DIAPAUSE_GLOBAL_PATH=spelling)[0])
             shutil.rmtree(self.work)
             shutil.rmtree(self.memory)
             self.work.mkdir(mode=0o700)
@@ -85,7 +87,8 @@ class IdentityTest(CommandTest):
         image = bytearray((version / "r0.img").read_bytes())
         image[4096] ^= 1
         (version / "r0.img").write_bytes(image)
-        self.assertIn("block 0 of region 'sum' is damaged", self.command(self.work, "verify", status=2)[0])
+        self.assertIn("block 0 of region 'sum' is damaged",
+                      self.command(self.work, "verify", status=2)[0])
         self.assertIn("continuing after step 40", self.run_minimal(self.work)[0])
 
     def test_list_judges_by_sizes_and_tells_of_a_link(self):

@@ -63,7 +63,8 @@ class Load(Counters):
     def busy_s(seconds):
         """Of so many seconds from the start: idle for 0.3 s, busy for 0.3 s, idle for 0.4 s, busy for 0.2 s, and so on."""
         return sum(max(0, min(seconds - begin, length))
-                   for start in range(0, 60) for begin, length in ((1.2 * start + 0.3, 0.3), (1.2 * start + 1.0, 0.2)))
+                   for start in range(0, 60)
+                   for begin, length in ((1.2 * start + 0.3, 0.3), (1.2 * start + 1.0, 0.2)))
 
     def joules(self, seconds):
         busy_s = self.busy_s(seconds)
@@ -74,7 +75,8 @@ class Load(Counters):
 
 class PowerTest(CommandTest):
     def look(self, *arguments, **settings):
-        document = json.loads(self.diapause("power", "--once", "--interval", "0.2", "--json", *arguments, **settings)[0])
+        document = json.loads(self.diapause("power", "--once", "--interval", "0.2", "--json",
+                                            *arguments, **settings)[0])
         self.assertEqual(document["schema"], 1)
         return document
 
@@ -82,19 +84,23 @@ class PowerTest(CommandTest):
         with Counters(self.scratch / "machine") as machine:
             document = self.look("--meters", "powercap", DIAPAUSE_ENERGY_ROOT=machine.root)
         (domain,) = document["domains"]
-        self.assertEqual((domain["domain"], domain["part"], domain["kind"]), ("package", "0", "measured"))
+        self.assertEqual((domain["domain"], domain["part"], domain["kind"]),
+                         ("package", "0", "measured"))
         self.assertEqual(domain["source"], "powercap intel-rapl:0")
-        # How far a counter gets meanwhile that another thread drives depends on the machine, but not what is taken of it.
+        # How far a counter gets meanwhile that another thread drives depends on the machine, but
+        # not what is taken of it.
         self.assertGreater(domain["last"]["joules"], 0)
         self.assertLessEqual(domain["last"]["joules"], domain["since_start"]["joules"])
         self.assertLessEqual(domain["since_start"]["joules"], machine.counted_j + 1e-6)  # which the file rounds
-        self.assertEqual((document["total"]["name"], document["total"]["kind"]), ("package", "measured"))
+        self.assertEqual((document["total"]["name"], document["total"]["kind"]),
+                         ("package", "measured"))
 
     def test_says_why_a_counter_is_dead(self):
         machine = Counters(self.scratch / "machine")
         out, _ = self.diapause("power", "--once", "--interval", "0.1", "--meters", "powercap",
                                DIAPAUSE_ENERGY_ROOT=machine.root)
-        self.assert_in_order(["nothing tells", "not usable:", "powercap intel-rapl:0: stands still"], out)
+        self.assert_in_order(["nothing tells", "not usable:",
+                              "powercap intel-rapl:0: stands still"], out)
 
     def test_models_where_nothing_is_measured_and_says_from_what(self):
         document = self.look("--meters", "model", "--profile", "generic", DIAPAUSE_ENERGY_TDP_W=200)
@@ -105,17 +111,21 @@ class PowerTest(CommandTest):
 
     def test_keeps_a_file_for_a_node_exporter(self):
         with Counters(self.scratch / "machine") as machine:
-            self.look("--meters", "powercap", "--openmetrics", "energy.prom", DIAPAUSE_ENERGY_ROOT=machine.root)
+            self.look("--meters", "powercap", "--openmetrics", "energy.prom",
+                      DIAPAUSE_ENERGY_ROOT=machine.root)
         text = (self.scratch / "energy.prom").read_text()
-        self.assertRegex(text, r'(?m)^diapause_energy_joules_total\{source="powercap intel-rapl:0",domain="package",'
+        self.assertRegex(
+            text,
+            r'(?m)^diapause_energy_joules_total\{source="powercap intel-rapl:0",domain="package",'
                                r'part="0",kind="measured"\} \d+\.\d+$')
         self.assertTrue(text.endswith("# EOF\n"))
-        self.assertEqual(sorted(path.name for path in self.scratch.glob("*.prom*")), ["energy.prom"])
+        self.assertEqual(sorted(path.name for path in self.scratch.glob("*.prom*")),
+                         ["energy.prom"])
 
     def test_a_recorded_trace_can_be_replayed(self):
         with Counters(self.scratch / "machine") as machine:
-            self.diapause("power", "record", "run.trace", "--seconds", "0.6", DIAPAUSE_ENERGY_ROOT=machine.root,
-                          DIAPAUSE_ENERGY_METERS="powercap")
+            self.diapause("power", "record", "run.trace", "--seconds", "0.6",
+                          DIAPAUSE_ENERGY_ROOT=machine.root, DIAPAUSE_ENERGY_METERS="powercap")
         lines = [json.loads(line) for line in (self.scratch / "run.trace").read_text().splitlines()]
         self.assertEqual(lines[0]["total"]["name"], "package")
         self.assertGreater(len(lines), 3)
@@ -129,15 +139,18 @@ class PowerTest(CommandTest):
 
     def test_calibrates_on_a_machine_with_counters(self):
         with Load(self.scratch / "machine") as machine:
-            self.diapause("power", "calibrate", "node.toml", "--seconds", "0.2", DIAPAUSE_ENERGY_ROOT=machine.root)
+            self.diapause("power", "calibrate", "node.toml", "--seconds", "0.2",
+                          DIAPAUSE_ENERGY_ROOT=machine.root)
         document = self.look("--meters", "model", "--profile", "node.toml")
         values = {one["key"]: one["value"] for one in document["model"]["parameters"]}
         self.assertAlmostEqual(values["domain.package.idle_w"], 20, delta=8)
-        self.assertAlmostEqual(values["domain.package.idle_w"] + values["domain.package.busy_w"], 80, delta=16)
+        self.assertAlmostEqual(values["domain.package.idle_w"] + values["domain.package.busy_w"],
+                               80, delta=16)
 
     def test_a_profile_says_how_far_it_was_off_when_all_was_measured_again(self):
         with Load(self.scratch / "machine") as machine:
-            _, err = self.diapause("power", "calibrate", "node.toml", "--validate", "--seconds", "0.2",
+            _, err = self.diapause("power", "calibrate", "node.toml", "--validate", "--seconds",
+                                   "0.2",
                                    DIAPAUSE_ENERGY_ROOT=machine.root)
         told = float(re.search(r"hold-out error ([0-9.]+) %", err)[1]) / 100
         document = self.look("--meters", "model", "--profile", "node.toml")
@@ -147,7 +160,8 @@ class PowerTest(CommandTest):
 
     def test_calibrates_nothing_without_counters(self):
         (self.scratch / "bare").mkdir()
-        _, err = self.diapause("power", "calibrate", status=3, DIAPAUSE_ENERGY_ROOT=self.scratch / "bare")
+        _, err = self.diapause("power", "calibrate", status=3,
+                               DIAPAUSE_ENERGY_ROOT=self.scratch / "bare")
         self.assertIn("no counter of this machine can be read", err)
 
     def test_names_the_meters_there_are(self):
@@ -156,7 +170,8 @@ class PowerTest(CommandTest):
 
     def test_damaged_traces_are_told_by_line(self):
         (self.scratch / "bad.trace").write_text("{}\n")
-        out, _ = self.diapause("power", "--once", "--interval", "0.1", "--meters", "replay", DIAPAUSE_ENERGY_TRACE="bad.trace")
+        out, _ = self.diapause("power", "--once", "--interval", "0.1", "--meters", "replay",
+                               DIAPAUSE_ENERGY_TRACE="bad.trace")
         self.assertIn("bad.trace is no trace", out)
 
 
@@ -168,17 +183,19 @@ class RealPathsTest(CommandTest):
         if subprocess.run([*own, "mount", "-t", "tmpfs", "none", "/sys/class"], capture_output=True).returncode != 0:
             self.skipTest("this machine lets nobody mount a directory in a namespace of its own")
         inside = f"mount -t tmpfs none /sys/class && exec {sys.executable} -B {__file__} --inside"
-        done = subprocess.run([*own, "sh", "-c", inside], env=os.environ | support.environment(), capture_output=True, text=True,
-                              timeout=support.LIMIT_S)
+        done = subprocess.run([*own, "sh", "-c", inside], env=os.environ | support.environment(),
+                              capture_output=True, text=True, timeout=support.LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         document = json.loads(done.stdout)
-        self.assertEqual([domain["source"] for domain in document["domains"]], ["powercap intel-rapl:0"])
+        self.assertEqual([domain["source"] for domain in document["domains"]],
+                         ["powercap intel-rapl:0"])
         self.assertGreater(document["domains"][0]["last"]["watts"], 0)
 
 
 def show_own_machine():
     with Counters(pathlib.Path("/")):
-        subprocess.run([support.DIAPAUSE, "power", "--once", "--interval", "0.2", "--json", "--meters", "powercap"],
+        subprocess.run([support.DIAPAUSE, "power", "--once", "--interval", "0.2", "--json",
+                        "--meters", "powercap"],
                        check=True)
 
 

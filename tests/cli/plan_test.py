@@ -26,13 +26,15 @@ class PlanTest(CommandTest):
         x = exact["work_s"] / 86400
         self.assertAlmostEqual((x - 1) * math.exp(x - 1), -math.exp(-900 / 86400 - 1), places=10)
         self.assertLess(daly["more_time"], young["more_time"])
-        self.assertAlmostEqual(told["schedules"][0]["intervals"][0]["work_s"] / exact["work_s"], 1, places=3)
+        self.assertAlmostEqual(told["schedules"][0]["intervals"][0]["work_s"] / exact["work_s"], 1,
+                               places=3)
 
     def test_all_shares_add_up_and_energy_costs_no_less_time(self):
         told = self.plan(*JOB)
         for schedule in told["schedules"]:
             for key in ("of_time", "of_energy"):
-                self.assertAlmostEqual(sum(part[key] for part in schedule["parts"].values()), 1, places=9)
+                self.assertAlmostEqual(sum(part[key] for part in schedule["parts"].values()), 1,
+                                       places=9)
         time, energy, mixed = told["schedules"]
         self.assertLessEqual(time["time_per_work"], energy["time_per_work"])
         self.assertLessEqual(energy["joules_per_work_s"], time["joules_per_work_s"])
@@ -52,7 +54,8 @@ class PlanTest(CommandTest):
         self.assertAlmostEqual(shares[2], work_s / wall_s, places=6)
 
     def test_the_fill_time_law_gives_the_published_minutes(self):
-        for words, minutes in (("205TB,10PB,2TB,100", 6.8), ("598TB,10.7PB,1TB,100", 9.3), ("710TB,10.7PB,1TB,100", 11.1)):
+        for words, minutes in (("205TB,10PB,2TB,100", 6.8), ("598TB,10.7PB,1TB,100", 9.3),
+                               ("710TB,10.7PB,1TB,100", 11.1)):
             told = self.plan("--fill-time", words)
             self.assertAlmostEqual(told["least_s"] / 60, minutes, places=1)
 
@@ -62,8 +65,10 @@ class PlanTest(CommandTest):
         self.assertAlmostEqual(whole["least_s"], 400, places=6)
         self.assertAlmostEqual(used["least_s"], 100, places=6)
         self.assertEqual(used["written_bytes"], 50e12)
-        self.assertIn("a dump of 25 %", self.diapause("plan", "--fill-time", "200TB,50x100,2TB,100,25")[0])
-        for words, word in (("1TB,1PB,2TB,100,0", "percentage"), ("1TB,1PB,2TB,100,101", "percentage"), ("1TB,0x9,2TB,100", "storage"),
+        self.assertIn("a dump of 25 %",
+                      self.diapause("plan", "--fill-time", "200TB,50x100,2TB,100,25")[0])
+        for words, word in (("1TB,1PB,2TB,100,0", "percentage"),
+                            ("1TB,1PB,2TB,100,101", "percentage"), ("1TB,0x9,2TB,100", "storage"),
                             ("1TB,9x,2TB,100", "''")):
             with self.subTest(words):
                 self.assertIn(word, self.diapause("plan", "--fill-time", words, status=3)[1])
@@ -71,34 +76,48 @@ class PlanTest(CommandTest):
     def test_a_ledger_stands_in_for_what_is_not_said(self):
         lines = [{"event": "open", "time_unix_s": 0, "ranks": 8, "nodes": 4}]
         for version in range(5):
-            lines.append({"event": "checkpoint", "time_unix_s": 100 * version, "level_reached": 4 if version == 4 else 1,
-                          "bytes_total": 1 << 30, "blocked_s": 2 + version, "phases": {"capture": 2, "global": 8}})
+            lines.append({"event": "checkpoint", "time_unix_s": 100 * version,
+                          "level_reached": 4 if version == 4 else 1,
+                          "bytes_total": 1 << 30, "blocked_s": 2 + version,
+                          "phases": {"capture": 2, "global": 8}})
         lines.append({"event": "restart", "time_unix_s": 900, "level": 1, "seconds": 3.5})
         text = "".join(json.dumps({"schema": 1} | line) + "\n" for line in lines)
-        (self.scratch / "ledger.jsonl").write_text(text + '{"schema": 1, "event": "checkpoint", "blocked_s": "x"}\nno json\n')
-        told = self.plan("--from", "./ledger.jsonl", "--levels", "1,4", "--mtbf", "process=1h,system=1d")
+        (self.scratch / "ledger.jsonl").write_text(
+            text + '{"schema": 1, "event": "checkpoint", "blocked_s": "x"}\nno json\n')
+        told = self.plan("--from", "./ledger.jsonl", "--levels", "1,4", "--mtbf",
+                         "process=1h,system=1d")
         self.assertEqual(told["nodes"], 4)
         first, last = told["levels"]
         self.assertEqual((first["blocked_s"], first["restart_s"]), (4, 3.5))  # the upper of the two middle ones
         self.assertEqual((last["blocked_s"], last["behind_s"]), (6, 4))
 
     def test_the_best_intervals_for_other_laws_are_found_by_simulation(self):
-        arguments = [*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--law", "weibull:0.5", "--horizon", "30d", "--replicas", "4"]
+        arguments = [*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--law", "weibull:0.5",
+                     "--horizon", "30d", "--replicas", "4"]
         told = self.plan(*arguments)["by_runs"]
-        self.assertEqual((told["failures"], told["replicas"], len(told["intervals"])), ("weibull:0.5", 4, 1))
-        self.assertAlmostEqual(told["intervals"][0]["formula_work_s"], self.plan(*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d")
+        self.assertEqual((told["failures"], told["replicas"], len(told["intervals"])),
+                         ("weibull:0.5", 4, 1))
+        self.assertAlmostEqual(told["intervals"][0]["formula_work_s"],
+                               self.plan(*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d")
                                ["schedules"][0]["intervals"][0]["work_s"], places=6)
-        self.assertEqual(told, self.plan(*arguments)["by_runs"], "the same seed gives the same answer")
+        self.assertEqual(told, self.plan(*arguments)["by_runs"],
+                         "the same seed gives the same answer")
         self.assertIn("4 runs with failures by weibull:0.5", self.diapause("plan", *arguments)[0])
-        (self.scratch / "trace.csv").write_text("time_s,class,node\n" + "".join(f"{at},system,0\n" for at in range(1, 900000, 50000)))
-        told = self.plan(*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--trace", "trace.csv", "--horizon", "30d")
-        self.assertEqual((told["by_runs"]["failures"], told["by_runs"]["replicas"]), ("trace.csv", 1))
-        self.assertIn("--law", self.diapause("plan", *ONE_LEVEL, "--nodes", "2", "--mtbf", "system=1d", "--law", "x", status=3)[1])
+        (self.scratch / "trace.csv").write_text(
+            "time_s,class,node\n" + "".join(f"{at},system,0\n" for at in range(1, 900000, 50000)))
+        told = self.plan(*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--trace", "trace.csv",
+                         "--horizon", "30d")
+        self.assertEqual((told["by_runs"]["failures"], told["by_runs"]["replicas"]),
+                         ("trace.csv", 1))
+        self.assertIn("--law", self.diapause("plan", *ONE_LEVEL, "--nodes", "2", "--mtbf",
+                                             "system=1d", "--law", "x", status=3)[1])
 
     def test_what_is_missing_or_wrong_is_named(self):
-        for arguments, word in (([], "--bytes-per-rank"), (["--bytes-per-rank", "1GiB"], "--node-mtbf"),
+        for arguments, word in (([], "--bytes-per-rank"),
+                                (["--bytes-per-rank", "1GiB"], "--node-mtbf"),
                                 (["--bytes-per-rank", "much"], "'much' is no size"),
-                                ([*JOB, "--mtbf", "meteor=1d"], "meteor"), ([*JOB, "--level", "9:blocked=1s"], "--level"),
+                                ([*JOB, "--mtbf", "meteor=1d"], "meteor"),
+                                ([*JOB, "--level", "9:blocked=1s"], "--level"),
                                 ([*JOB, "--machine", "nowhere"], "built-in machines"),
                                 ([*ONE_LEVEL, "--sizes", "5"], "--node-mtbf")):
             with self.subTest(arguments):
@@ -118,7 +137,8 @@ class PlanTest(CommandTest):
         self.assertNotEqual(one, self.simulation(*arguments, "--seed", "9"))
 
     def test_events_follow_one_another(self):
-        self.diapause("simulate", *JOB, "--horizon", "10d", "--replicas", "1", "--events", "events.csv")
+        self.diapause("simulate", *JOB, "--horizon", "10d", "--replicas", "1", "--events",
+                      "events.csv")
         with (self.scratch / "events.csv").open() as file:
             rows = [row for row in csv.DictReader(file) if row["what"] != "failure"]
         self.assertEqual(float(rows[0]["begin_s"]), 0)
@@ -127,11 +147,14 @@ class PlanTest(CommandTest):
             self.assertAlmostEqual(float(before["end_s"]), float(after["begin_s"]), places=5)
 
     def test_a_trace_is_played_and_a_bad_one_refused(self):
-        (self.scratch / "trace.csv").write_text("time_s,class,node\n86400,node,3\n172800,system,0\n")
-        told = self.simulation(*JOB, "--horizon", "20.5d", "--replicas", "1", "--trace", "trace.csv")
+        (self.scratch / "trace.csv").write_text(
+            "time_s,class,node\n86400,node,3\n172800,system,0\n")
+        told = self.simulation(*JOB, "--horizon", "20.5d", "--replicas", "1", "--trace",
+                               "trace.csv")
         self.assertEqual(told["whole"]["failures: record"]["mean"], 20)
         (self.scratch / "trace.csv").write_text("time_s,class,node\nsoon,node,3\n")
-        self.assertIn("trace.csv, line 2", self.diapause("simulate", *JOB, "--trace", "trace.csv", status=3)[1])
+        self.assertIn("trace.csv, line 2",
+                      self.diapause("simulate", *JOB, "--trace", "trace.csv", status=3)[1])
 
     def test_a_power_domain_fails_as_one(self):
         arguments = [*JOB, "--horizon", "500d", "--replicas", "2", "--power-domain", "8:2d"]
@@ -140,10 +163,12 @@ class PlanTest(CommandTest):
         self.assertLess(abs(failures / 250 - 1), 0.3)
         with (self.scratch / "events.csv").open() as file:
             taken = [row for row in csv.DictReader(file) if row["class"] == "power domain"]
-        self.assertTrue(all(row["nodes"] == "8" and int(row["node"]) % 8 == 0 for row in taken), taken[:3])
+        self.assertTrue(all(row["nodes"] == "8" and int(row["node"]) % 8 == 0 for row in taken),
+                        taken[:3])
         for wrong in ("8", "0:1d", "65:1d", "1.5:1d", "8:0s"):
             with self.subTest(wrong):
-                answer = self.diapause("simulate", *JOB, "--horizon", "9d", "--power-domain", wrong, status=3)[1]
+                answer = self.diapause("simulate", *JOB, "--horizon", "9d", "--power-domain", wrong,
+                                       status=3)[1]
                 self.assertTrue("--power-domain" in answer or "time" in answer, answer)
 
 

@@ -23,26 +23,32 @@ class PredictTest(CommandTest):
             base, *rows = csv.DictReader(file)
         off = []
         for row in rows:
-            told = self.told("cooper-kaveri", "heat", "--schedule", row["configuration"])["runtime_s"]
+            told = self.told("cooper-kaveri", "heat", "--schedule",
+                             row["configuration"])["runtime_s"]
             self.assertEqual(told["original"], float(base["runtime_s"]))
-            off.append(abs(told["percent"] - float(row["runtime_pct"])) * told["original"] / 100 / told["off"])
+            off.append(abs(
+                told["percent"] - float(row["runtime_pct"])) * told["original"] / 100 / told["off"])
         self.assertLess(sorted(off)[len(off) // 2], 1)
 
     def test_the_change_is_shown_with_how_far_it_may_be_off(self):
         out = self.predict("--machine", "theta-xc40", "--app", "heat")[0]
-        self.assertRegex(out, r"runtime +1076\.0+ s +10\d\d\.?\d* \+- \d\.\d s +1\.\d+ \+- 0\.3\d? %")
+        self.assertRegex(out,
+                         r"runtime +1076\.0+ s +10\d\d\.?\d* \+- \d\.\d s +1\.\d+ \+- 0\.3\d? %")
         self.assertIn("fit to table 5", out)
 
     def test_more_bytes_cost_more(self):
-        runs = [self.told("theta-xc40", "heat", "--bytes", size)["runtime_s"]["predicted"] for size in ("2GB", "20GB")]
+        runs = [self.told("theta-xc40", "heat", "--bytes", size)["runtime_s"]["predicted"]
+                for size in ("2GB", "20GB")]
         self.assertLess(runs[0], runs[1])
 
     def test_what_is_wrong_is_named(self):
         for words, what in ((("--machine", "theta-xc40", "--app", "cg"), "it has heat, stream"),
                             (("--machine", "generic", "--app", "heat"), "no section [app.*]"),
                             (("--machine", "nowhere.toml", "--app", "heat"), "nowhere.toml"),
-                            (("--machine", "theta-xc40", "--app", "heat", "--schedule", "ckp(1)"), "ckp(3,5,7,11)"),
-                            (("--machine", "theta-xc40", "--app", "heat", "--bytes", "many"), "many")):
+                            (("--machine", "theta-xc40", "--app", "heat", "--schedule", "ckp(1)"),
+                             "ckp(3,5,7,11)"),
+                            (("--machine", "theta-xc40", "--app", "heat", "--bytes", "many"),
+                             "many")):
             with self.subTest(words):
                 self.assertIn(what, self.predict(*words, status=3)[1])
 

@@ -18,9 +18,10 @@ class MinimalTest(CommandTest):
         self.run_minimal(status=3)
 
     def run_minimal(self, status, **settings):
-        environment = support.environment(DIAPAUSE_ASYNC_MODE="off", DIAPAUSE_LEVEL1_KEEP=2, **self.tiers.settings(), **settings)
-        done = subprocess.run([support.MINIMAL], env=environment, cwd=self.scratch, capture_output=True, text=True,
-                              timeout=support.LIMIT_S)
+        environment = support.environment(DIAPAUSE_ASYNC_MODE="off", DIAPAUSE_LEVEL1_KEEP=2,
+                                          **self.tiers.settings(), **settings)
+        done = subprocess.run([support.MINIMAL], env=environment, cwd=self.scratch,
+                              capture_output=True, text=True, timeout=support.LIMIT_S)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 
@@ -56,7 +57,8 @@ class PruneTest(MinimalTest):
         self.assertIn("continuing after step 40", self.run_minimal(status=0))
 
     def test_a_version_that_is_not_there_is_an_error(self):
-        self.assertIn("no version 41", self.diapause("prune", "minimal", "--version", 41, tiers=self.tiers, status=3)[1])
+        self.assertIn("no version 41", self.diapause("prune", "minimal", "--version", 41,
+                                                     tiers=self.tiers, status=3)[1])
 
     def test_all_removes_every_version_of_the_job_that_is_named(self):
         _, errors = self.diapause("prune", "--all", tiers=self.tiers, status=3)
@@ -87,9 +89,12 @@ class PruneTest(MinimalTest):
             image_before = image.read_bytes()
             damage()
             for options in (["--dry-run"], []):
-                text, errors = self.diapause("prune", "minimal", "--keep", 1, *options, tiers=self.tiers)
+                text, errors = self.diapause("prune", "minimal", "--keep", 1, *options,
+                                             tiers=self.tiers)
                 self.assertNotIn("version 40", text)
-                self.assertIn(f"version 50 of {self.directory(50).parents[1].name} cannot be restored", errors)
+                self.assertIn(
+                    f"version 50 of {self.directory(50).parents[1].name} cannot be restored",
+                    errors)
             self.assertEqual(self.numbers(), [50, 40])
             image.write_bytes(image_before)
         self.assertIn("continuing after step 50", self.run_minimal(status=0))
@@ -102,7 +107,8 @@ class PruneTest(MinimalTest):
         self.assertEqual(self.numbers(), [50, 40])
 
     def test_what_to_remove_must_be_said_and_only_once(self):
-        for arguments in (["minimal"], ["--all"], ["minimal", "--all", "--keep", 1], ["--version", 40], ["--keep", "many"],
+        for arguments in (["minimal"], ["--all"], ["minimal", "--all", "--keep", 1],
+                          ["--version", 40], ["--keep", "many"],
                           ["--keep", 0], ["minimal", "--keep", 0]):
             with self.subTest(arguments):
                 self.diapause("prune", *arguments, tiers=self.tiers, status=3)
@@ -179,7 +185,8 @@ class InjectTest(MinimalTest):
         self.before = self.image.read_bytes()
 
     def test_a_flipped_bit_is_found_and_the_program_takes_the_older_version(self):
-        text, _ = self.diapause("inject", self.image, "--offset", 4096, "--bit", 3, tiers=self.tiers)
+        text, _ = self.diapause("inject", self.image, "--offset", 4096, "--bit", 3,
+                                tiers=self.tiers)
         self.assertIn(f"{self.before[4096]:#04x} is now {self.before[4096] ^ 8:#04x}", text)
         after = self.image.read_bytes()
         self.assertEqual([i for i in range(len(after)) if after[i] != self.before[i]], [4096])
@@ -188,8 +195,10 @@ class InjectTest(MinimalTest):
         self.assertIn("continuing after step 40", self.run_minimal(status=0))
 
     def test_bytes_are_overwritten(self):
-        self.diapause("inject", self.image, "--offset", 4097, "--overwrite", "00fF10", tiers=self.tiers)
-        self.assertEqual(self.image.read_bytes(), self.before[:4097] + b"\x00\xff\x10" + self.before[4100:])
+        self.diapause("inject", self.image, "--offset", 4097, "--overwrite", "00fF10",
+                      tiers=self.tiers)
+        self.assertEqual(self.image.read_bytes(),
+                         self.before[:4097] + b"\x00\xff\x10" + self.before[4100:])
 
     def test_a_file_is_cut(self):
         self.diapause("inject", self.image, "--truncate", 100, tiers=self.tiers)
@@ -197,7 +206,8 @@ class InjectTest(MinimalTest):
 
     def test_a_file_is_not_made_longer(self):
         size = len(self.before)
-        for how in (["--offset", size, "--bit", 0], ["--offset", size - 1, "--overwrite", "0000"], ["--truncate", size + 1]):
+        for how in (["--offset", size, "--bit", 0], ["--offset", size - 1, "--overwrite", "0000"],
+                    ["--truncate", size + 1]):
             with self.subTest(how):
                 self.diapause("inject", self.image, *how, tiers=self.tiers, status=3)
         self.assertEqual(self.image.read_bytes(), self.before)
@@ -208,7 +218,8 @@ class InjectTest(MinimalTest):
         link = self.directory(50) / "link"
         link.symlink_to(outside)
         for path in (outside, link):
-            _, errors = self.diapause("inject", path, "--offset", 1, "--bit", 0, tiers=self.tiers, status=3)
+            _, errors = self.diapause("inject", path, "--offset", 1, "--bit", 0, tiers=self.tiers,
+                                      status=3)
             self.assertIn("--force", errors)
         self.assertEqual(outside.read_bytes(), b"\x00\x00")
         self.diapause("inject", outside, "--offset", 1, "--bit", 0, "--force", tiers=self.tiers)
@@ -219,10 +230,12 @@ class InjectTest(MinimalTest):
         os.mkfifo(pipe)
         for path in (pipe, self.directory(50), self.scratch / "absent"):
             with self.subTest(path):
-                self.diapause("inject", path, "--offset", 0, "--bit", 0, "--force", tiers=self.tiers, status=3)
+                self.diapause("inject", path, "--offset", 0, "--bit", 0, "--force",
+                              tiers=self.tiers, status=3)
 
     def test_unclear_orders_are_refused(self):
-        for how in ([], ["--bit", 1], ["--offset", 0], ["--offset", 0, "--bit", 8], ["--overwrite", "0"],
+        for how in ([], ["--bit", 1], ["--offset", 0], ["--offset", 0, "--bit", 8],
+                    ["--overwrite", "0"],
                     ["--overwrite", "0g"], ["--truncate", 1, "--overwrite", "00"]):
             with self.subTest(how):
                 self.diapause("inject", self.image, *how, tiers=self.tiers, status=3)

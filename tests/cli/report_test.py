@@ -21,12 +21,15 @@ EVIL = "<script>throw 1</script>\"'><img src=http://127.0.0.1:9/x onerror=alert(
 
 def heat(tiers, name, **settings):
     """Checkpoints of all levels on two emulated nodes, with modelled power."""
-    mpi = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1, "OMPI_MCA_rmaps_base_oversubscribe": 1}
-    levels = {f"DIAPAUSE_LEVEL{level}_EVERY_CALLS": calls for level, calls in {1: 20, 2: 40, 3: 60, 4: 80}.items()}
-    subprocess.run([support.MPIEXEC, "-n", "4", support.HEAT, "--size", "256", "--iterations", "130", "--name", name,
-                    "--min-ms-per-iteration", "8"], check=True, cwd=tiers.root, timeout=support.LIMIT_S, env=support.environment(
-                        DIAPAUSE_NODE_RANKS_PER_NODE=2, DIAPAUSE_ENERGY_METERS="model", **levels, **mpi, **tiers.settings(),
-                        **settings))
+    mpi = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1,
+           "OMPI_MCA_rmaps_base_oversubscribe": 1}
+    levels = {f"DIAPAUSE_LEVEL{level}_EVERY_CALLS": calls
+              for level, calls in {1: 20, 2: 40, 3: 60, 4: 80}.items()}
+    subprocess.run([support.MPIEXEC, "-n", "4", support.HEAT, "--size", "256", "--iterations",
+                    "130", "--name", name, "--min-ms-per-iteration", "8"], check=True,
+                   cwd=tiers.root, timeout=support.LIMIT_S, env=support.environment(
+                        DIAPAUSE_NODE_RANKS_PER_NODE=2, DIAPAUSE_ENERGY_METERS="model", **levels,
+                        **mpi, **tiers.settings(), **settings))
 
 
 class ReportTest(CommandTest):
@@ -49,7 +52,8 @@ class ReportTest(CommandTest):
         return samples.write(self.scratch / name, lines)
 
     def refused(self, *arguments, **settings):
-        error = self.diapause("report", *arguments, "-o", self.page, tiers=self.tiers, status=3, **settings)[1]
+        error = self.diapause("report", *arguments, "-o", self.page, tiers=self.tiers, status=3,
+                              **settings)[1]
         self.assertFalse(self.page.exists())
         self.assertNotIn("Traceback", error)
         return error
@@ -58,7 +62,8 @@ class ReportTest(CommandTest):
 class JobTest(ReportTest):
     def test_the_page_of_a_job_shows_its_numbers_and_pictures(self):
         heat(self.tiers, "heat")
-        trace = {"schema": 1, "what": "diapause power trace", "host": "n", "started_unix_s": 1.0, "domains": [
+        trace = {"schema": 1, "what": "diapause power trace", "host": "n", "started_unix_s": 1.0,
+                 "domains": [
             {"domain": "node", "source": "meter", "kind": "measured"}],
             "total": {"name": "node", "kind": "measured", "domains": [0]}}
         self.diapause("report", "heat", "-o", self.page, "--pictures", "pictures", "--trace",
@@ -72,18 +77,24 @@ class JobTest(ReportTest):
 
     def test_what_the_command_and_the_page_say_of_shares_overhead_and_failures_is_the_same(self):
         bounded = samples.phase("keep", 11, 1, 10.0, uncertainty=samples.off(15.0))
-        lines = [*samples.RUN, samples.event("checkpoint", 1107.0, 2, version=11, level_reached=1, blocked_s=0.53),
-                 samples.energy(1116.0, 10.0, 990.0, [bounded], incarnation=2), samples.event("close", 1116.0)]
+        lines = [*samples.RUN, samples.event("checkpoint", 1107.0, 2, version=11, level_reached=1,
+                                             blocked_s=0.53),
+                 samples.energy(1116.0, 10.0, 990.0, [bounded], incarnation=2),
+                 samples.event("close", 1116.0)]
         ledger = self.leave("run.jsonl", lines)
         self.diapause("report", ledger, "-o", self.page)
-        told = {line.split()[0]: line for line in self.diapause("energy", ledger)[0].splitlines() if line}
+        told = {line.split()[0]: line for line in self.diapause("energy", ledger)[0].splitlines()
+                if line}
         tables, seen = self.look()
         for row in tables["phases"][1:]:
-            self.assertTrue(told[row[0][0].split()[0]].endswith(row[6][0]), (row, told[row[0][0].split()[0]]))
+            self.assertTrue(told[row[0][0].split()[0]].endswith(row[6][0]),
+                            (row, told[row[0][0].split()[0]]))
         self.assertIn("< 0.21 %", [row[6][0] for row in tables["phases"]])
-        self.assertIn("0.53 s of 111.00 s (0.48 %); 2 starts, 1 failure, 1 restart", self.diapause("history", ledger)[0])
+        self.assertIn("0.53 s of 111.00 s (0.48 %); 2 starts, 1 failure, 1 restart",
+                      self.diapause("history", ledger)[0])
         page = self.page.read_text()
-        for text in ("<b>0.48 %</b>", "1 checkpoint: 0.53 s", "<b>1 failure</b>", "in 2 starts; 1 restart"):
+        for text in ("<b>0.48 %</b>", "1 checkpoint: 0.53 s", "<b>1 failure</b>",
+                     "in 2 starts; 1 restart"):
             self.assertIn(text, page)
         self.assertLess(page.index("<b>0.48 %</b>"), page.index("energy of the whole job"))
 
@@ -98,7 +109,8 @@ class JobTest(ReportTest):
         ledger = self.leave("run.jsonl", lines)
         self.diapause("report", ledger, "-o", self.page)
         for text in (self.diapause("energy", ledger)[0], self.page.read_text()):
-            self.assertIn("went back to version 12: no work that a line tells of was for nothing", text)
+            self.assertIn("went back to version 12: no work that a line tells of was for nothing",
+                          text)
             self.assertNotIn("0.00 s and - of the program", text)
 
     def assert_is_picture(self, path, width):
@@ -120,12 +132,14 @@ class JobTest(ReportTest):
         for name in names:
             phases = [phase for phase in energy["phases"] if phase["phase"] == name]
             self.assertAlmostEqual(rows[name][2][1], sum(phase["seconds"] for phase in phases))
-            self.assertAlmostEqual(rows[name][4][1] or 0, sum(phase.get("joules") or 0 for phase in phases))
+            self.assertAlmostEqual(rows[name][4][1] or 0,
+                                   sum(phase.get("joules") or 0 for phase in phases))
             self.assertAlmostEqual(rows[name][5][1] or 0, uncertainty_of(phases))
         self.assertAlmostEqual(rows["program"][4][1], energy["program"]["joules"])
         levels = {phase["level"] for phase in energy["phases"]}
         self.assertEqual(len(tables["levels"]) - 1, len(levels))
-        self.assertEqual({row[0][1] for row in tables["versions"][1:]}, {phase["version"] for phase in energy["phases"]})
+        self.assertEqual({row[0][1] for row in tables["versions"][1:]},
+                         {phase["version"] for phase in energy["phases"]})
         self.assertEqual({row[2][0] for row in tables["sources"][1:]}, {"model generic"})
 
 
@@ -140,19 +154,23 @@ def uncertainty_of(phases):
 class HostileTest(ReportTest):
     def test_what_a_stranger_wrote_stays_text(self):
         slowed = {"actuator": EVIL, "asked": 0.8, "obtained": 0.9}
-        phases = [samples.phase(EVIL, 1, 1, 5.0, slowed=slowed), samples.phase("keep", 1, 1, 1e17, seconds=1e17)]
+        phases = [samples.phase(EVIL, 1, 1, 5.0, slowed=slowed),
+                  samples.phase("keep", 1, 1, 1e17, seconds=1e17)]
         line = samples.energy(1000.0, 10.0, -1e17, phases, total=EVIL,
                               sources=[{"domain": EVIL, "source": EVIL, "kind": EVIL}])
         line["whole"]["joules"][EVIL] = 7.0
         check = samples.event("checkpoint", 999.0, version=1, level_reached=1, error=EVIL)
         folder = self.scratch / EVIL.replace("/", "|").replace("\0", "")
         folder.mkdir()
-        ledger = samples.write(folder / "ledger.jsonl", [check, line, '{"event"', samples.event("restart", 1.0)])
+        ledger = samples.write(folder / "ledger.jsonl",
+                               [check, line, '{"event"', samples.event("restart", 1.0)])
         self.diapause("report", ledger, "-o", self.page, "--compare", ledger)
         tables, seen = self.look()
         self.assertEqual(len(seen["images"]), 3)
-        self.assertLess(set(seen["elements"]), set("html head meta title style script body h1 h2 p span b div ul li figure img "
-                                                   "figcaption table thead tbody tr th td pre".split()))
+        self.assertLess(
+            set(seen["elements"]),
+            set("html head meta title style script body h1 h2 p span b div ul li figure img "
+                "figcaption table thead tbody tr th td pre".split()))
         self.assertIn(EVIL[:24], tables["sources"][1][0][0])
 
 
@@ -176,7 +194,8 @@ class TroubleTest(ReportTest):
     def test_without_python_or_matplotlib_it_says_what_to_install(self):
         ledger = self.leave("run.jsonl", samples.RUN)
         self.assertIn("apt install python3-matplotlib", self.refused(ledger, PATH="/nowhere"))
-        (self.scratch / "matplotlib.py").write_text("raise ModuleNotFoundError('no', name='matplotlib')\n")
+        (self.scratch / "matplotlib.py").write_text(
+            "raise ModuleNotFoundError('no', name='matplotlib')\n")
         self.assertIn("pip install matplotlib", self.refused(ledger, PYTHONPATH=self.scratch))
 
     def test_a_folder_of_the_name_of_the_package_is_not_taken_for_it(self):

@@ -38,8 +38,10 @@ class Runs(CommandTest):
         return path.read_text().split() if path.exists() else []
 
     def start(self, *arguments, before=listen, environment=None):
-        process = subprocess.Popen([support.DIAPAUSE, "run", *map(str, arguments)], cwd=self.scratch,
-                                   env=environment or support.environment(), stderr=subprocess.PIPE, text=True, preexec_fn=before)
+        process = subprocess.Popen([support.DIAPAUSE, "run", *map(str, arguments)],
+                                   cwd=self.scratch,
+                                   env=environment or support.environment(), stderr=subprocess.PIPE,
+                                   text=True, preexec_fn=before)
         self.addCleanup(process.stderr.close)
         self.addCleanup(lambda: process.poll() is None and process.kill())
         return process
@@ -69,7 +71,8 @@ class RunTest(Runs):
         self.assertEqual(len(err.splitlines()), 2)
 
     def test_the_limit_ends_it_with_the_status_of_the_command(self):
-        _, err = self.diapause("run", "--restarts", 1, "--", "sh", "-c", "echo x >> log; exit 7", status=7)
+        _, err = self.diapause("run", "--restarts", 1, "--", "sh", "-c", "echo x >> log; exit 7",
+                               status=7)
         self.assertEqual(self.log(), ["x", "x"])
         self.assertIn("giving up", err)
 
@@ -84,7 +87,8 @@ class RunTest(Runs):
             settings = tiers.settings() | {"DIAPAUSE_FINISH_KEEP": keep}
             self.diapause("run", *half, **settings)
             self.assertTrue(tiers.files("*/*/**/*.img"), "without --finish")
-            _, err = self.diapause("run", "--finish", "--", "sh", "-c", f"{support.MINIMAL} > said; true", **settings)
+            _, err = self.diapause("run", "--finish", "--", "sh", "-c",
+                                   f"{support.MINIMAL} > said; true", **settings)
             self.assertIn("continuing", (self.scratch / "said").read_text())
             if keep == "last":  # the program has only level 1: nothing can be kept, and nothing is lost
                 self.assertIn("no version of level 4", err)
@@ -96,12 +100,14 @@ class RunTest(Runs):
             self.assertFalse(list(self.scratch.glob(".diapause-stop*")))
 
     def test_death_by_a_signal_is_a_failure_with_128_more(self):
-        _, err = self.diapause("run", "--restarts", 1, "--", "sh", "-c", "echo x >> log; kill -9 $$", status=128 + 9)
+        _, err = self.diapause("run", "--restarts", 1, "--", "sh", "-c",
+                               "echo x >> log; kill -9 $$", status=128 + 9)
         self.assertEqual(self.log(), ["x", "x"])
         self.assertIn("SIGKILL", err)
 
     def test_a_command_that_fails_at_once_is_not_repeated_with_a_minimal_uptime(self):
-        self.diapause("run", "--min-uptime", 60, "--", "sh", "-c", "echo x >> log; exit 1", status=1)
+        self.diapause("run", "--min-uptime", 60, "--", "sh", "-c", "echo x >> log; exit 1",
+                      status=1)
         self.assertEqual(self.log(), ["x"])
 
     def test_a_delay_lies_between_two_starts(self):
@@ -114,7 +120,8 @@ class RunTest(Runs):
         self.assertEqual((out, err), ("a b|--|--help|", ""))
 
     def test_its_own_failures_end_with_125(self):
-        for arguments in (["--", "/no/such/program"], ["--"], [], ["true"], ["--restarts", "many", "--", "true"],
+        for arguments in (["--", "/no/such/program"], ["--"], [], ["true"],
+                          ["--restarts", "many", "--", "true"],
                           ["--", "/etc/passwd"]):
             with self.subTest(arguments):
                 self.diapause("run", *arguments, status=125)
@@ -152,7 +159,8 @@ class RunTest(Runs):
                 self.assertEqual(run.wait(support.LIMIT_S), 0)
 
     def test_a_stop_stops_both_and_a_continue_lets_both_go_on(self):
-        # It starts nothing: a shell whose child is stopped before it runs waits for that, and is not seen to stop.
+        # It starts nothing: a shell whose child is stopped before it runs waits for that, and is
+        # not seen to stop.
         os.mkfifo(self.scratch / "end")
         run = self.start_shell("echo $$ >> log; read line < end")
         wait_until(lambda: len(self.log()) == 1, "the command to start")
@@ -188,8 +196,9 @@ class RunTest(Runs):
     # ---- leftovers ----
 
     def test_leftovers_are_ended_before_the_next_start(self):
-        script = ("if test $DIAPAUSE_RUN_ATTEMPT = 0; then sleep 1000 & echo $! >> log; exit 1; fi; "
-                  "kill -0 $(cat log) 2> /dev/null && exit 9; exit 0")
+        script = (
+            "if test $DIAPAUSE_RUN_ATTEMPT = 0; then sleep 1000 & echo $! >> log; exit 1; fi; "
+            "kill -0 $(cat log) 2> /dev/null && exit 9; exit 0")
         _, err = self.diapause("run", "--", "sh", "-c", script)
         self.assertIn("left behind", err)
         self.assertIn(state_of(self.log()[0]), (None, "Z"))
@@ -198,7 +207,8 @@ class RunTest(Runs):
         deaf = "trap '' TERM; echo $$ >> log; while :; do sleep 0.1; done"
         start_s = time.monotonic()
         self.diapause("run", "--restarts", 0, "--", "sh", "-c",
-                      'sh -c "$0" & while ! test -s log; do sleep 0.02; done; exit 6', deaf, status=6)
+                      'sh -c "$0" & while ! test -s log; do sleep 0.02; done; exit 6', deaf,
+                      status=6)
         self.assertGreaterEqual(time.monotonic() - start_s, 5)
         self.assertIn(state_of(self.log()[0]), (None, "Z"))
 
@@ -207,7 +217,8 @@ class RunTest(Runs):
         children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children")
         wait_until(lambda: children.read_text().split(), "the command to start")
         (command,) = children.read_text().split()
-        wait_until(lambda: pathlib.Path(f"/proc/{command}/comm").read_text() == "sleep\n", "the command to run")
+        wait_until(lambda: pathlib.Path(f"/proc/{command}/comm").read_text() == "sleep\n",
+                   "the command to run")
         run.kill()
         wait_until(lambda: state_of(command) in (None, "Z"), "the command to end")
 
@@ -226,7 +237,8 @@ class RunTest(Runs):
             with self.subTest(deaf):
                 (self.scratch / "log").unlink(missing_ok=True)
                 (self.scratch / "never").unlink(missing_ok=True)
-                launcher = self.launcher("echo $DIAPAUSE_RUN_ATTEMPT >> log", deaf, "sleep 0.5 & wait",
+                launcher = self.launcher("echo $DIAPAUSE_RUN_ATTEMPT >> log", deaf,
+                                         "sleep 0.5 & wait",
                                          "test $DIAPAUSE_RUN_ATTEMPT = 1 || read word < never")
                 _, err = self.diapause("run", "--linger", 1, "--", launcher)
                 self.assertEqual(self.log(), ["0", "1"])
@@ -234,12 +246,13 @@ class RunTest(Runs):
 
     def test_a_launcher_inside_a_script_is_ended_and_the_script_goes_on(self):
         launcher = self.launcher("sleep 0.5 & wait", "read word < never")
-        self.diapause("run", "--linger", 1, "--restarts", 0, "--", "sh", "-c", f"{launcher}; echo after $? >> log; exit 3",
-                      status=3)
+        self.diapause("run", "--linger", 1, "--restarts", 0, "--", "sh", "-c",
+                      f"{launcher}; echo after $? >> log; exit 3", status=3)
         self.assertEqual(self.log(), ["after", str(128 + signal.SIGTERM)])
 
     def test_a_command_that_is_no_launcher_may_work_alone(self):
-        self.diapause("run", "--linger", 0.2, "--", "sh", "-c", "sleep 0.3 & wait; sleep 1; echo done >> log")
+        self.diapause("run", "--linger", 0.2, "--", "sh", "-c",
+                      "sleep 0.3 & wait; sleep 1; echo done >> log")
         self.assertEqual(self.log(), ["done"])
 
     def test_without_progress_the_command_is_ended_and_started_again(self):
@@ -248,7 +261,8 @@ class RunTest(Runs):
         ledger.parent.parent.chmod(0o700)
         script = ("echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 1 && exit; "
                   f"for i in 1 2 3 4 5 6; do echo x >> {ledger}; sleep 0.5; done; echo silent >> log; sleep 1000")
-        _, err = self.diapause("run", "--stall", 2, "--global", self.scratch / "tiers", "--memory", "", "--", "sh", "-c", script)
+        _, err = self.diapause("run", "--stall", 2, "--global", self.scratch / "tiers", "--memory",
+                               "", "--", "sh", "-c", script)
         self.assertEqual(self.log(), ["0", "silent", "1"])
         self.assertIn("no new line in a ledger and no new version for 2 s; ending the command", err)
 
@@ -282,7 +296,8 @@ class StopTest(Runs):
         return {"PATH": f"{self.scratch / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"} | more
 
     def run_script(self, script, status, **settings):
-        return self.diapause("run", "--", "sh", "-c", f"echo x >> log; {script}", status=status, **settings)[1]
+        return self.diapause("run", "--", "sh", "-c", f"echo x >> log; {script}", status=status,
+                             **settings)[1]
 
     def test_a_program_that_was_told_to_stop_is_not_started_again(self):
         for end in ("exit 0", "exit 1"):
@@ -328,7 +343,8 @@ class StopTest(Runs):
 
     def test_a_job_that_was_cancelled_is_not_queued_again(self):
         script = f"trap '{TOLD.replace(chr(39), '')}; exit 0' TERM; echo up >> log; while :; do sleep 0.02; done"
-        run = self.start_shell(script, environment=support.environment(**self.slurm(SLURM_JOB_END_TIME=1)))
+        run = self.start_shell(script,
+                               environment=support.environment(**self.slurm(SLURM_JOB_END_TIME=1)))
         wait_until(lambda: self.log() == ["up"], "the command to start")
         run.terminate()
         self.assertEqual(run.wait(support.LIMIT_S), 75)

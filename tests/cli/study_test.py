@@ -24,7 +24,8 @@ class StudyTest(CommandTest):
         self.field = "wave.raw:float64:24x32x40"
 
     def study(self, *arguments, status=0):
-        return self.diapause("study", "compress", *arguments, "-o", "out", "--seconds", "0", status=status)
+        return self.diapause("study", "compress", *arguments, "-o", "out", "--seconds", "0",
+                             status=status)
 
     def test_rows_tables_and_pictures_tell_what_each_codec_took_and_what_is_modelled(self):
         self.study(self.field, "--codecs", "raw,shuffle+lz4,lattice", "--bounds", "1e-2,1e-4")
@@ -32,9 +33,11 @@ class StudyTest(CommandTest):
             rows = list(csv.DictReader(file))
         steps = [("raw", "0"), ("shuffle+lz4", "0"), ("lattice", "0.01"), ("lattice", "0.0001")]
         self.assertEqual([(row["codec"], row["bound"], row["step"]) for row in rows],
-                         [(codec, bound, step) for codec, bound in steps for step in ("compress", "write", "decompress")])
+                         [(codec, bound, step) for codec, bound in steps
+                          for step in ("compress", "write", "decompress")])
         for row in rows:
-            self.assertEqual((row["field"], row["type"], row["shape"]), ("wave", "float64", "24x32x40"))
+            self.assertEqual((row["field"], row["type"], row["shape"]),
+                             ("wave", "float64", "24x32x40"))
             self.assertEqual(int(row["raw_bytes"]), 8 * math.prod(SHAPE))
             self.assertGreater(float(row["seconds"]), 0)
             self.assertLessEqual(float(row["greatest_error"]), float(row["bound"]))
@@ -48,8 +51,9 @@ class StudyTest(CommandTest):
 
     def assert_all_is_labelled(self):
         self.assertEqual(sorted(path.name for path in (self.scratch / "out").iterdir()),
-                         ["dump.csv", "energy-by-bound.png", "equal-error.csv", "fits.csv", "measurements.csv", "power-and-runtime.png",
-                          "ratio-and-speed.png", "study.html"])
+                         ["dump.csv", "energy-by-bound.png", "equal-error.csv", "fits.csv",
+                          "measurements.csv", "power-and-runtime.png", "ratio-and-speed.png",
+                          "study.html"])
         page = (self.scratch / "out/study.html").read_text()
         self.assertIn('class="kind modelled"', page)
         self.assertIn("there is no P(f) of this machine", page)
@@ -57,15 +61,19 @@ class StudyTest(CommandTest):
         self.assertNotIn("this machine, f over its base clock", page)
 
     def test_a_dump_is_reckoned_from_what_a_gb_took(self):
-        self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4", "--dump-gb", "1000")
+        self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4", "--dump-gb",
+                   "1000")
         with open(self.scratch / "out/measurements.csv", newline="") as file:
             rows = list(csv.DictReader(file))
         with open(self.scratch / "out/dump.csv", newline="") as file:
             dumps = list(csv.DictReader(file))
-        self.assertEqual([(dump["codec"], float(dump["bound"])) for dump in dumps], [("raw", 0), ("lattice", 0.01), ("lattice", 0.0001)])
+        self.assertEqual([(dump["codec"], float(dump["bound"])) for dump in dumps],
+                         [("raw", 0), ("lattice", 0.01), ("lattice", 0.0001)])
         for dump in dumps:
-            taken = [float(row["seconds"]) / float(row["raw_bytes"]) for row in rows if row["step"] != "decompress"
-                     and (row["codec"], float(row["bound"])) == (dump["codec"], float(dump["bound"]))]
+            taken = [float(row["seconds"]) / float(row["raw_bytes"])
+                     for row in rows if row["step"] != "decompress"
+                     and (row["codec"], float(row["bound"]))
+                     == (dump["codec"], float(dump["bound"]))]
             self.assertAlmostEqual(float(dump["seconds"]) / (1e12 * sum(taken)), 1, 9)
             self.assertGreater(float(dump["seconds_with_rule"]), float(dump["seconds"]))
             self.assertEqual(dump["joules"], "")  # none is measured
@@ -73,7 +81,8 @@ class StudyTest(CommandTest):
         self.assertIn("A dump of 1000 GB", (self.scratch / "out/study.html").read_text())
 
     def test_a_plan_is_shown_before_and_nothing_is_done(self):
-        plan = self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4", "--dry-run")[0]
+        plan = self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4",
+                          "--dry-run")[0]
         self.assertIn(f"{self.field}, lattice", plan)
         self.assertIn("2 of 2 runs to do", plan)
         self.assertIn("cam_t", self.study("--dry-run")[0])

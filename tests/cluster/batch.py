@@ -25,12 +25,14 @@ class Batch(Cluster):
 
     def __enter__(self):
         if missing():
-            raise Unavailable(f"{', '.join(missing())} not installed: run tools/install-packages cluster")
+            raise Unavailable(
+                f"{', '.join(missing())} not installed: run tools/install-packages cluster")
         super().__enter__()
         try:
             self.work.chmod(0o700)
             self.power_on(*NODES)
-            self.heat = Heat(self.site, self.network, self.work, level=4, ranks_per_node=2, files="rank")
+            self.heat = Heat(self.site, self.network, self.work, level=4, ranks_per_node=2,
+                             files="rank")
             self.heat.compute_right(ITERATIONS)
             self.slurm = Slurm(self.network, self.work / "slurm", NODES, cores=2)
             self.slurm.__enter__()
@@ -47,28 +49,32 @@ class Batch(Cluster):
         """The example, with a smaller plate, slowed down, and its programs from the build."""
         programs = self.work / "bin"
         programs.mkdir(exist_ok=True)
-        for name, path in {"diapause": self.site.diapause, "mpirun": self.site.mpiexec, "heat": self.site.heat}.items():
+        for name, path in {"diapause": self.site.diapause, "mpirun": self.site.mpiexec,
+                           "heat": self.site.heat}.items():
             (programs / name).unlink(missing_ok=True)
             (programs / name).symlink_to(path)
         text, changes = re.subn(r"--size \d+ --iterations \d+ --output \S+",
                                 f"--size 256 --iterations {ITERATIONS} --min-ms-per-iteration {PACE_MS} --output "
-                                f"{self.heat.result} --progress {self.work / 'progress'}", SCRIPT.read_text())
+                                f"{self.heat.result} --progress {self.work / 'progress'}",
+                                SCRIPT.read_text())
         expect(changes == 1, f"{SCRIPT} is not what this test expects")
         (self.work / "job.sh").write_text(text)
         return self.work / "job.sh"
 
     def submit(self, **environment):
         """Of a minute, the shortest that Slurm knows; the default configuration but for `environment`."""
-        open_mpi = {"oob_tcp_if_include": SUBNET, "btl_tcp_if_include": SUBNET, "btl": "tcp,vader,self", "pml": "ob1",
-                    "orte_tmpdir_base": "/dev/shm/tmp", "hwloc_base_binding_policy": "none", "mpi_yield_when_idle": "1",
+        open_mpi = {"oob_tcp_if_include": SUBNET, "btl_tcp_if_include": SUBNET,
+                    "btl": "tcp,vader,self", "pml": "ob1", "orte_tmpdir_base": "/dev/shm/tmp",
+                    "hwloc_base_binding_policy": "none", "mpi_yield_when_idle": "1",
                     "odls_base_sigkill_timeout": "15"}
         environment |= {f"OMPI_MCA_{key}": value for key, value in open_mpi.items()}
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                         "PATH": f"{self.work / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
                         "DIAPAUSE_GLOBAL_PATH": str(self.work / "global" / "job")}
         script = self.script()
-        self.job = self.slurm.run("sbatch", "--parsable", "--time=1", "--ntasks-per-node=2", "--overcommit", "--chdir",
-                                  self.work, "--output", self.work / "output", script, **environment).strip()
+        self.job = self.slurm.run("sbatch", "--parsable", "--time=1", "--ntasks-per-node=2",
+                                  "--overcommit", "--chdir", self.work, "--output",
+                                  self.work / "output", script, **environment).strip()
 
     def output(self):
         path = self.work / "output"
@@ -85,7 +91,8 @@ class Batch(Cluster):
 
     def wait_for_iteration(self, number):
         progress = self.work / "progress"
-        self.wait_for(lambda: progress.exists() and f"\n{number} " in progress.read_text(), f"iteration {number}")
+        self.wait_for(lambda: progress.exists() and f"\n{number} " in progress.read_text(),
+                      f"iteration {number}")
 
     def wait_for_state(self, state):
         self.wait_for(lambda: self.job_field("JobState") == state, f"the job to be {state}")
@@ -101,14 +108,16 @@ class Batch(Cluster):
         stops = self.stops()
         as_it_should = all(re.fullmatch(why, reason) and level == 4 for reason, _, level in stops)
         expect(1 <= len(stops) <= most and as_it_should, f"stops: {stops}\n{self.output()}")
-        expect(self.job_field("Restarts") == str(len(stops)), "Slurm did not start the job again each time")
+        expect(self.job_field("Restarts") == str(len(stops)),
+               "Slurm did not start the job again each time")
         self.expect_finished_from([version for _, version, _ in stops])
 
     def expect_finished_from(self, versions):
         if not filecmp.cmp(self.heat.result, self.heat.right, shallow=False):
             raise Failure(f"the result differs from that of a plain run:\n{self.output()}")
         restarted = [event["version"] for event in self.heat.events("restart")]
-        expect(restarted == versions, f"restarted from {restarted}, not from {versions}:\n{self.output()}")
+        expect(restarted == versions,
+               f"restarted from {restarted}, not from {versions}:\n{self.output()}")
 
 
 def goes_on_in_the_next_allocation_when_the_time_is_over(site):
@@ -132,7 +141,8 @@ def stays_cancelled_and_goes_on_when_submitted_again(site):
         batch.wait_for_iteration(301)
         batch.slurm.run("scancel", batch.job)
         batch.wait_for_state("CANCELLED")
-        batch.wait_for(lambda: batch.slurm.states().count("idle") == len(NODES), "the nodes to be free")
+        batch.wait_for(lambda: batch.slurm.states().count("idle") == len(NODES),
+                       "the nodes to be free")
         saved = [event["version"] for event in batch.heat.events("checkpoint")]
         expect(len(saved) == 1 and saved[0] > 300, f"checkpoints: {saved}\n{batch.output()}")
         expect(batch.job_field("JobState") == "CANCELLED", "the job came back")
@@ -141,7 +151,8 @@ def stays_cancelled_and_goes_on_when_submitted_again(site):
         batch.expect_finished_from(saved)
 
 
-TESTS = (goes_on_in_the_next_allocation_when_the_time_is_over, goes_on_in_the_next_allocation_after_a_signal,
+TESTS = (goes_on_in_the_next_allocation_when_the_time_is_over,
+         goes_on_in_the_next_allocation_after_a_signal,
          stays_cancelled_and_goes_on_when_submitted_again)
 
 if __name__ == "__main__":

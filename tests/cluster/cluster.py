@@ -62,37 +62,44 @@ class Heat:
 
     def compute_right(self, iterations=ITERATIONS):
         """Without checkpoints and without machines."""
-        command = [self.site.mpiexec, "-n", "2", self.site.heat_plain, *self.options(self.right, iterations)]
-        done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              env=self.environment(), timeout=LIMIT_S)
+        command = [self.site.mpiexec, "-n", "2", self.site.heat_plain,
+                   *self.options(self.right, iterations)]
+        done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, env=self.environment(),
+                              timeout=LIMIT_S)
         expect(done.returncode == 0, f"the plain run ended with {done.returncode}: {done.stderr}")
 
     def options(self, output, iterations=ITERATIONS):
         return ["--size", SIZE, "--iterations", iterations, "--output", output]
 
     def environment(self):
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("DIAPAUSE_", "OMPI_"))}
+        environment = {key: value for key, value in os.environ.items()
+                       if not key.startswith(("DIAPAUSE_", "OMPI_"))}
         return environment | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
     def start(self, nodes, *options):
         hostfile = self.work / "hostfile"
         hostfile.write_text("".join(f"{node} slots={self.ranks_per_node}\n" for node in nodes))
         settings = {"plm_rsh_agent": self.network.remote_shell(), "plm_rsh_no_tree_spawn": 1,
-                    "oob_tcp_if_include": SUBNET, "btl_tcp_if_include": SUBNET, "btl": "tcp,vader,self", "pml": "ob1",
-                    "orte_tmpdir_base": "/dev/shm/tmp", "hwloc_base_binding_policy": "none",
+                    "oob_tcp_if_include": SUBNET, "btl_tcp_if_include": SUBNET,
+                    "btl": "tcp,vader,self", "pml": "ob1", "orte_tmpdir_base": "/dev/shm/tmp",
+                    "hwloc_base_binding_policy": "none",
                     "mpi_yield_when_idle": 1, "rmaps_base_oversubscribe": 1}
-        command = [self.site.mpiexec, "--hostfile", hostfile, "-n", len(nodes) * self.ranks_per_node]
+        command = [self.site.mpiexec, "--hostfile", hostfile, "-n",
+                   len(nodes) * self.ranks_per_node]
         for key, value in settings.items():
             command += ["--mca", key, value]
         command += [self.site.heat, *self.options(self.result), "--config", self.config, *options]
         self.runs += 1
         self.log = self.work / f"run{self.runs}.log"
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen(self.network.login.command(*command), stdin=subprocess.DEVNULL, stdout=log,
+            self.process = subprocess.Popen(self.network.login.command(*command),
+                                            stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, env=self.environment())
 
     def complaint(self, text):
-        return Failure(f"{text}; run {self.runs} said:\n{self.log.read_text(errors='replace').strip()}")
+        return Failure(
+            f"{text}; run {self.runs} said:\n{self.log.read_text(errors='replace').strip()}")
 
     def events(self, kind):
         """Of the ledger, without a line that is being written."""
@@ -113,11 +120,13 @@ class Heat:
     def wait_for_version(self, version):
         end_s = time.monotonic() + LIMIT_S
         while True:
-            done = [e for e in self.events("checkpoint") if e["level_reached"] == self.level and not e["error"]]
+            done = [e for e in self.events("checkpoint") if e["level_reached"] == self.level
+                    and not e["error"]]
             if done and done[-1]["version"] >= version:
                 return done[-1]["version"]
             if self.process.poll() is not None:
-                raise self.complaint(f"the job ended with {self.process.returncode} before version {version}")
+                raise self.complaint(
+                    f"the job ended with {self.process.returncode} before version {version}")
             expect(time.monotonic() < end_s, f"waited {LIMIT_S} s for version {version}")
             time.sleep(0.02)
 
@@ -140,7 +149,8 @@ class Heat:
             raise self.complaint(f"the job did not end within {LIMIT_S} s") from None
         if status != 0:
             raise self.complaint(f"the job ended with {status}")
-        expect(filecmp.cmp(self.result, self.right, shallow=False), "the result differs from that of a plain run")
+        expect(filecmp.cmp(self.result, self.right, shallow=False),
+               "the result differs from that of a plain run")
         restarts = self.events("restart")
         if len(restarts) != 1:
             raise self.complaint(f"the job was restarted {len(restarts)} times")
@@ -180,7 +190,8 @@ class Cluster:
         self.heat.start(NODES, "--min-ms-per-iteration", 10)
         version = self.heat.wait_for_version(100)
         opened = self.heat.events("open")[0]
-        expect((opened["nodes"], opened["ranks"]) == (4, 4 * ranks_per_node), f"not four nodes: {opened}")
+        expect((opened["nodes"], opened["ranks"]) == (4, 4 * ranks_per_node),
+               f"not four nodes: {opened}")
         return self.heat, version
 
     def lose(self, *names):
@@ -190,19 +201,25 @@ class Cluster:
 
 
 def expect_sources(restart, wanted, version):
-    expect(restart["sources"] == wanted, f"images came from {restart['sources']}, not from {wanted}")
-    expect(restart["version"] >= version and not restart["stepped_back"], f"restarted from {restart}")
+    expect(restart["sources"] == wanted,
+           f"images came from {restart['sources']}, not from {wanted}")
+    expect(restart["version"] >= version and not restart["stepped_back"],
+           f"restarted from {restart}")
 
 
 def expect_energy_of_all(heat, machines):
     """Each line is of all machines, and its parts add up to the whole; the command says the same of the job."""
     for line in heat.events("energy"):
-        expect(line["machines"] == machines and "unmetered" not in line, f"not of {machines} machines: {line}")
-        parts = [line["program"]["joules"]["total"]] + [phase["joules"]["total"] or 0 for phase in line["phases"]]
+        expect(line["machines"] == machines and "unmetered" not in line,
+               f"not of {machines} machines: {line}")
+        parts = [line["program"]["joules"]["total"]] + [phase["joules"]["total"] or 0
+                                                        for phase in line["phases"]]
         whole = line["whole"]["joules"]["total"]
-        expect(whole > 0 and abs(sum(parts) - whole) < 1e-6 * whole, f"{sum(parts)} J of {whole} J: {line}")
+        expect(whole > 0 and abs(sum(parts) - whole) < 1e-6 * whole,
+               f"{sum(parts)} J of {whole} J: {line}")
     (ledger,) = heat.stored("ledger.jsonl")
-    told = json.loads(subprocess.run([heat.site.diapause, "energy", "--json", ledger], capture_output=True, check=True).stdout)
+    told = json.loads(subprocess.run([heat.site.diapause, "energy", "--json", ledger],
+                                     capture_output=True, check=True).stdout)
     phases = {(phase["for"], phase["phase"]) for phase in told["phases"]}
     wanted = {("checkpoint", "capture"), ("checkpoint", "parity"), ("restart", "rebuild")}
     expect(told["machines"] == machines and wanted <= phases, f"the command tells of {phases}")
@@ -229,9 +246,11 @@ def level_3_survives_the_loss_of_a_machine_and_its_replacement_by_another(site):
         expect_energy_of_all(heat, 4)
 
 
-def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site, files="rank", images="r*.img"):
+def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(
+        site, files="rank", images="r*.img"):
     if glusterfs.missing():
-        raise Unavailable(f"{', '.join(glusterfs.missing())} not installed: run tools/install-packages cluster")
+        raise Unavailable(
+            f"{', '.join(glusterfs.missing())} not installed: run tools/install-packages cluster")
     with Cluster(site, "storage") as cluster:
         mount_point = cluster.work / "global"
         mount_point.mkdir()
@@ -253,7 +272,8 @@ def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site, fi
 
 
 def level_4_in_files_that_machines_share_survives_the_loss_of_all_of_them(site):
-    level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site, files=2, images="a1.img")
+    level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(
+        site, files=2, images="a1.img")
 
 
 def all_tests():
@@ -262,7 +282,8 @@ def all_tests():
 
 
 def main(tests, description):
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", nargs="?", choices=tests, metavar="test")
     parser.add_argument("--list", action="store_true")
     for path in ("heat", "heat-plain", "diapause", "work"):

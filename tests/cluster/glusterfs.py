@@ -5,8 +5,9 @@ import shutil
 import time
 
 VOLUME = "checkpoints"
-# A server finds out that a client has lost its power, and lets go of the client's locks, after so many seconds of silence
-# instead of the usual 42, and asks a client that has nothing to say this often instead of every 20.
+# A server finds out that a client has lost its power, and lets go of the client's locks, after so
+# many seconds of silence instead of the usual 42, and asks a client that has nothing to say this
+# often instead of every 20.
 SILENCE_S = 4
 ASKS_EVERY_S = 1
 STATE = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")  # its own, and gone with the machine
@@ -14,7 +15,8 @@ STATE = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")  # its own, and gone
 
 def missing():
     """What is not installed, or nothing."""
-    return [name for name in ("glusterd", "gluster", "glusterfs", "mount.glusterfs") if shutil.which(name) is None]
+    return [name for name in ("glusterd", "gluster", "glusterfs", "mount.glusterfs")
+            if shutil.which(name) is None]
 
 
 def wait_for(attempt, limit_s=60):
@@ -40,7 +42,8 @@ def serve(machine, directory):
     names = [f"{machine.name}:{brick}" for brick in bricks]
     wait_for(lambda: machine.run("gluster", "--mode=script", "volume", "info"))
     machine.run("gluster", "--mode=script", "volume", "create", VOLUME, *names, "force")
-    for key, value in {"tcp-user-timeout": SILENCE_S, "keepalive-time": ASKS_EVERY_S, "keepalive-interval": ASKS_EVERY_S}.items():
+    for key, value in {"tcp-user-timeout": SILENCE_S, "keepalive-time": ASKS_EVERY_S,
+                       "keepalive-interval": ASKS_EVERY_S}.items():
         machine.run("gluster", "--mode=script", "volume", "set", VOLUME, f"server.{key}", value)
     machine.run("gluster", "--mode=script", "volume", "start", VOLUME)
 

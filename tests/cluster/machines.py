@@ -43,8 +43,10 @@ class Machine:
         self.address = NETWORK.format(number).partition("/")[0]
         words = FIRST_WORDS.format(name=name, hosts=hosts, memory=MEMORY_BYTES)
         # Whoever made it dies: the machine too.
-        self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", *self.OWN, "--fork",
-                                        "--kill-child", "sh", "-c", words], stdin=subprocess.DEVNULL)
+        self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", *self.OWN,
+                                        "--fork",
+                                        "--kill-child", "sh", "-c", words],
+                                       stdin=subprocess.DEVNULL)
         self.first = self.wait_for_first()
 
     def wait_for_first(self):
@@ -71,7 +73,8 @@ class Machine:
     def join(self, switch, number):
         """Plugs it into the bridge of another machine."""
         port = f"port{number}"
-        switch.run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", self.first)
+        switch.run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns",
+                   self.first)
         switch.run("ip", "link", "set", port, "master", "bridge", "up")
         self.set_up("eth0", number)
 
@@ -96,7 +99,8 @@ class LoginMachine(Machine):
     OWN = ("--net", "--uts", "--ipc", "--mount")
 
     def shell(self):
-        # Without a change of process ids nsenter becomes the command and does not stay as its parent.
+        # Without a change of process ids nsenter becomes the command and does not stay as its
+        # parent.
         return ["nsenter", "-t", str(self.first), "-m", "-u", "-i", "-n", "--"]
 
 
@@ -110,7 +114,8 @@ class Network:
         self.machines = {}
         self.numbers = {name: number for number, name in enumerate(["login", *names], self.LOGIN)}
         self.hosts = work / "hosts"
-        lines = [f"{NETWORK.format(number).partition('/')[0]} {name}" for name, number in self.numbers.items()]
+        lines = [f"{NETWORK.format(number).partition('/')[0]} {name}"
+                 for name, number in self.numbers.items()]
         self.hosts.write_text("\n".join(["127.0.0.1 localhost", *lines]) + "\n")
 
     def __enter__(self):

@@ -8,8 +8,8 @@ import subprocess
 import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "sinfo", "squeue")
-# A job that is queued again waits until its old credential is void, two minutes by default; and the controller looks for
-# work every so many seconds.
+# A job that is queued again waits until its old credential is void, two minutes by default; and the
+# controller looks for work every so many seconds.
 CONFIG = """\
 ClusterName=private
 SlurmctldHost=login
@@ -55,9 +55,10 @@ class Slurm:
         (directory / "state").mkdir()
         self.socket = directory / "munge"
         self.config = directory / "slurm.conf"
-        nodes = [f"NodeName={name} NodeAddr={network[name].address} CPUs={cores} State=UNKNOWN" for name in names]
-        self.config.write_text(CONFIG.format(directory=directory, munge_socket=self.socket, nodes="\n".join(nodes),
-                                             names=",".join(names)))
+        nodes = [f"NodeName={name} NodeAddr={network[name].address} CPUs={cores} State=UNKNOWN"
+                 for name in names]
+        self.config.write_text(CONFIG.format(directory=directory, munge_socket=self.socket,
+                                             nodes="\n".join(nodes), names=",".join(names)))
         self.names = names
 
     def __enter__(self):
@@ -82,7 +83,8 @@ class Slurm:
     def serve(self, machine, *command):
         log = open(self.directory / "servers.log", "a")
         with log:
-            self.servers.append(subprocess.Popen(machine.command(*command), stdin=subprocess.DEVNULL, stdout=log,
+            self.servers.append(subprocess.Popen(machine.command(*command),
+                                                 stdin=subprocess.DEVNULL, stdout=log,
                                                  stderr=subprocess.STDOUT, env=self.environment()))
 
     def environment(self):
@@ -94,7 +96,8 @@ class Slurm:
         key.touch(0o600)
         key.write_bytes(os.urandom(1024))
         files = {"socket": self.socket, "key-file": key, "log-file": self.directory / "munged.log",
-                 "pid-file": self.directory / "munged.pid", "seed-file": self.directory / "munged.seed"}
+                 "pid-file": self.directory / "munged.pid",
+                 "seed-file": self.directory / "munged.seed"}
         # --force: the scratch directory need not be as private as one that guards a real key.
         self.serve(self.network.login, "munged", "--foreground", "--force",
                    *(f"--{name}={path}" for name, path in files.items()))
@@ -102,7 +105,8 @@ class Slurm:
         self.serve(self.network.login, "slurmctld", "-D", "-f", self.config)
         for name in self.names:
             self.serve(self.network[name], "slurmd", "-D", "-N", name, "-f", self.config)
-        self.wait_until(lambda: self.states().count("idle") == len(self.names), "all nodes to be idle")
+        self.wait_until(lambda: self.states().count("idle") == len(self.names),
+                        "all nodes to be idle")
 
     def states(self):
         done = self.run("sinfo", "--noheader", "--Node", "--format", "%T", check=False)
@@ -113,7 +117,8 @@ class Slurm:
         while not condition():
             for server in self.servers:
                 if server.poll() is not None:
-                    raise RuntimeError(f"{server.args[-1]} ended with {server.returncode}: {self.words()}")
+                    raise RuntimeError(
+                        f"{server.args[-1]} ended with {server.returncode}: {self.words()}")
             if time.monotonic() > end_s:
                 raise RuntimeError(f"waited {limit_s} s for {what}: {self.words()}")
             time.sleep(0.1)
@@ -121,7 +126,8 @@ class Slurm:
     def words(self):
         """The last that the servers have said."""
         logs = [*self.directory.glob("*.log")]
-        return "".join(f"\n{log.name}:\n" + "\n".join(log.read_text(errors="replace").splitlines()[-15:]) for log in logs)
+        return "".join(f"\n{log.name}:\n" + "\n".join(
+            log.read_text(errors="replace").splitlines()[-15:]) for log in logs)
 
     def run(self, *command, check=True, **environment):
         done = subprocess.run(self.network.login.command(*command), capture_output=True, text=True,

@@ -55,7 +55,8 @@ class Originals:
         self.checkout, self.prefix = arguments.checkout.resolve(), arguments.prefix.resolve() / "drop-in" / library
         self.libraries = libraries
         self.mpiexec, self.mpi = arguments.mpiexec, arguments.mpi
-        self.work = self.programs = pathlib.Path(tempfile.mkdtemp(prefix=f"originals-{library}-", dir=arguments.work))
+        self.work = self.programs = pathlib.Path(
+            tempfile.mkdtemp(prefix=f"originals-{library}-", dir=arguments.work))
 
     def build(self, program):
         """Builds it with the path of the header and the library changed, and nothing else."""
@@ -65,10 +66,14 @@ class Originals:
         missing = [source for source in sources if not source.exists()]
         expect(not missing, f"the checkout has no {missing[0] if missing else ''}")
         compiler = COMPILERS[sources[0].suffix]
-        command = [f"{compiler}.{self.mpi}" if self.mpi else compiler, "-w", *program.options, *sources,
-                   f"-I{self.prefix}/include", f"-I{self.prefix}", f"-L{self.prefix}/lib", f"-Wl,-rpath,{self.prefix}/lib",
-                   *(f"-l{name}" for name in (*program.libraries, *self.libraries)), "-lm", "-o", self.work / program.name.replace("/", "-")]
-        done = subprocess.run([str(part) for part in command], cwd=self.work, text=True, capture_output=True, check=False)
+        command = [f"{compiler}.{self.mpi}" if self.mpi else compiler, "-w", *program.options,
+                   *sources,
+                   f"-I{self.prefix}/include", f"-I{self.prefix}", f"-L{self.prefix}/lib",
+                   f"-Wl,-rpath,{self.prefix}/lib",
+                   *(f"-l{name}" for name in (*program.libraries, *self.libraries)), "-lm", "-o",
+                   self.work / program.name.replace("/", "-")]
+        done = subprocess.run([str(part) for part in command], cwd=self.work, text=True,
+                              capture_output=True, check=False)
         errors = [line for line in done.stderr.splitlines() if "rror" in line]
         expect(done.returncode == 0, errors[0] if errors else done.stderr)
 
@@ -90,7 +95,8 @@ def output_of(run, status=0):
 def kill_when(run, job, condition):
     """Kills the last rank as soon as `condition` holds, which the run may take long for on a busy machine."""
     def has_ended_or_condition():
-        expect(run.process.poll() is None or condition(), f"ended with {run.process.returncode} before its first checkpoint")
+        expect(run.process.poll() is None or condition(),
+               f"ended with {run.process.returncode} before its first checkpoint")
         return condition()
     wait_until(has_ended_or_condition, "checkpoints of a running job", LIMIT_S)
     run.kill(job, rank=run.place.ranks - 1)
@@ -105,7 +111,8 @@ def expect_continued(whole, continued, word):
     """What a run that went on has printed is the end of what an undisturbed one prints. Its first line may have the value
     that a variable which is not protected begins with."""
     wanted, found = lines_with(whole, word), lines_with(continued, word)
-    expect(1 < len(found) < len(wanted), f"{len(found)} lines with '{word}', and {len(wanted)} of an undisturbed run")
+    expect(1 < len(found) < len(wanted),
+           f"{len(found)} lines with '{word}', and {len(wanted)} of an undisturbed run")
     expect_equal(found[1:], wanted[1 - len(found):], f"lines with '{word}'")
 
 
@@ -150,14 +157,18 @@ def print_row(cells):
 
 
 def main(about, library, libraries, programs):
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkout", type=pathlib.Path, nargs="?", help="where the sources of the original lie")
+    parser = argparse.ArgumentParser(description=about,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=pathlib.Path, nargs="?",
+                        help="where the sources of the original lie")
     parser.add_argument("--prefix", type=pathlib.Path, default=pathlib.Path("/usr/local"),
                         help="where Diapause is installed (default: /usr/local)")
     parser.add_argument("--only", default="", help="only programs with this in their names")
-    parser.add_argument("--mpi", default="", help="as in mpicc.openmpi, where there are several (default: plain mpicc)")
+    parser.add_argument("--mpi", default="",
+                        help="as in mpicc.openmpi, where there are several (default: plain mpicc)")
     parser.add_argument("--mpiexec", default="mpiexec", help="what starts ranks (default: mpiexec)")
-    parser.add_argument("--work", type=pathlib.Path, help="where to work (default: the system's temporary directory)")
+    parser.add_argument("--work", type=pathlib.Path,
+                        help="where to work (default: the system's temporary directory)")
     arguments = parser.parse_args()
     if arguments.checkout is None or not arguments.checkout.is_dir():
         print(f"skipped: there is no checkout at {arguments.checkout}")

@@ -27,7 +27,8 @@ def run_script(arguments, name, **settings):
     booted = machine.Machine(arguments.cache)
     with tempfile.TemporaryDirectory(prefix="diapause-fabric-") as share:
         variables = {"diapause": arguments.diapause, "programs": arguments.programs} | settings
-        text = "set -eu\n" + "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in variables.items())
+        text = "set -eu\n" + "".join(f"{key}={shlex.quote(str(value))}\n"
+                                     for key, value in variables.items())
         text += (FOLDER / "guest.sh").read_text() + (FOLDER / name).read_text()
         (pathlib.Path(share) / "script").write_text(text)
         status, output = booted.run(share, LIMIT_S)

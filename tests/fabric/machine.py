@@ -11,8 +11,8 @@ import shutil
 import subprocess
 
 PACKAGE = "linux-image-amd64"
-MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "dummy", "crc32_generic", "ib_uverbs", "ib_umad", "rdma_ucm",
-           "rdma_rxe", "unix_diag", "tcp_diag", "udp_diag")
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "dummy", "crc32_generic",
+           "ib_uverbs", "ib_umad", "rdma_ucm", "rdma_rxe", "unix_diag", "tcp_diag", "udp_diag")
 MEMORY_MIB = 1536
 PROCESSORS = 2
 
@@ -52,7 +52,8 @@ class Unavailable(Exception):
 
 
 def _command(*words, **options):
-    return subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options).stdout
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, **options).stdout
 
 
 def _kernel_package():
@@ -113,10 +114,12 @@ class Machine:
     """Boots once for every run(). `cache` is a directory that may be there from earlier."""
 
     def __init__(self, cache):
-        for program, package in (("qemu-system-x86_64", "qemu-system-x86"), ("busybox", "busybox-static"),
+        for program, package in (("qemu-system-x86_64", "qemu-system-x86"),
+                                 ("busybox", "busybox-static"),
                                  ("apt-get", "apt"), ("dpkg-deb", "dpkg"), ("rdma", "iproute2")):
             if shutil.which(program) is None:
-                raise Unavailable(f"there is no {program} (package {package}; tools/install-packages fabric)")
+                raise Unavailable(
+                    f"there is no {program} (package {package}; tools/install-packages fabric)")
         try:
             self.kernel, self.system = self._build(pathlib.Path(cache))
         except subprocess.CalledProcessError as error:
@@ -150,7 +153,8 @@ class Machine:
             archive.add(directory, 0o040755)
         archive.add("bin/busybox", 0o100755, pathlib.Path(shutil.which("busybox")).read_bytes())
         archive.add("init", 0o100755, INIT.encode())
-        archive.add("modules/order", 0o100644, "".join(f"{path.stem}\n" for path in modules).encode())
+        archive.add("modules/order", 0o100644,
+                    "".join(f"{path.stem}\n" for path in modules).encode())
         for module in modules:
             archive.add(f"modules/{module.stem}.ko", 0o100644, module.read_bytes())
         archive.close()
@@ -161,12 +165,15 @@ class Machine:
         The machine sees `share` as /run/share. Raises subprocess.TimeoutExpired if all that takes longer than `limit_s`.
         """
         share = pathlib.Path(share)
-        words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(PROCESSORS), "-m", str(MEMORY_MIB),
-                 "-nodefaults", "-no-reboot", "-display", "none", "-serial", f"file:{share / 'console'}",
+        words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",
+                 str(PROCESSORS), "-m", str(MEMORY_MIB), "-nodefaults", "-no-reboot", "-display",
+                 "none", "-serial", f"file:{share / 'console'}",
                  "-kernel", str(self.kernel), "-initrd", str(self.system),
                  "-append", "console=ttyS0 panic=-1 quiet mitigations=off",
-                 "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
-                 "-virtfs", f"local,path={share},mount_tag=share,security_model=none,multidevs=remap"]
+                 "-virtfs",
+                 "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
+                 "-virtfs",
+                 f"local,path={share},mount_tag=share,security_model=none,multidevs=remap"]
         subprocess.run(words, check=True, timeout=limit_s, stdin=subprocess.DEVNULL)
         output, status = share / "output", share / "status"
         console = (share / "console").read_text(errors="replace")

@@ -27,28 +27,32 @@ def run(*command, **options):
 
 
 def version():
-    return re.search(r"project\(diapause VERSION (\S+)", (REPOSITORY / "CMakeLists.txt").read_text())[1]
+    return re.search(r"project\(diapause VERSION (\S+)",
+                     (REPOSITORY / "CMakeLists.txt").read_text())[1]
 
 
 def fortran_files(libdir, mpi):
     kinds = {"diapause_fortran": "serial"} | ({"diapause_mpi_fortran": "mpi"} if mpi else {})
     files = {f"include/diapause/fortran/{kind}/diapause.mod" for kind in kinds.values()}
     exports = ["FortranTargets"] + (["MpiFortranTargets"] if mpi else [])
-    files |= {f"{libdir}/cmake/diapause/diapause{name}{end}.cmake" for name in exports for end in ("", "-build")}
+    files |= {f"{libdir}/cmake/diapause/diapause{name}{end}.cmake" for name in exports
+              for end in ("", "-build")}
     return files | library_files(libdir, kinds)
 
 
 def library_files(libdir, names):
     short = ".".join(version().split(".")[:2])
     files = {f"{libdir}/pkgconfig/{name}.pc" for name in names}
-    return files | {f"{libdir}/lib{name}.so{end}" for name in names for end in ("", f".{short}", f".{version()}")}
+    return files | {f"{libdir}/lib{name}.so{end}" for name in names
+                    for end in ("", f".{short}", f".{version()}")}
 
 
 def drop_in_files():
     found = set()
     for name, (libraries, package, _) in DROP_INS.items():
         files = [f"lib{library}.so" for library in libraries] + [f"pkgconfig/{name}.pc"]
-        files += [f"cmake/{package}/{package}{end}.cmake" for end in ("Config", "ConfigVersion", "Targets", "Targets-build")]
+        files += [f"cmake/{package}/{package}{end}.cmake"
+                  for end in ("Config", "ConfigVersion", "Targets", "Targets-build")]
         found |= {f"drop-in/{name}/lib/{file}" for file in files}
     return found
 
@@ -57,26 +61,32 @@ def document_files(build):
     """Pages and completions are as many as there are verbs and functions: tests/packaging counts them."""
     documents = build / "packaging/documents"
     pages = {f"share/man/{path.relative_to(documents)}" for path in documents.glob("man?/*")}
-    return pages | {"share/bash-completion/completions/diapause", "share/zsh/site-functions/_diapause",
+    return pages | {"share/bash-completion/completions/diapause",
+                    "share/zsh/site-functions/_diapause",
                     f"share/modulefiles/diapause/{version()}"}
 
 
 def promised_files(libdir, build, mpi, fortran):
     names = ["diapause", "diapause_mpi"] if mpi else ["diapause"]
-    files = {"bin/diapause", "share/man/man1/diapause.1", "share/man/man3/diapause.3", "include/diapause/diapause.hpp"}
+    files = {"bin/diapause", "share/man/man1/diapause.1", "share/man/man3/diapause.3",
+             "include/diapause/diapause.hpp"}
     files |= document_files(build)
     files |= {f"share/doc/diapause/{name}" for name in ("LICENSE", "CHANGES.md")}
     files |= {f"include/diapause/{name}.h" for name in names}
     files |= library_files(libdir, names)
     files |= fortran_files(libdir, mpi) if fortran else set()
-    files |= {f"share/diapause/profiles/{profile.name}" for profile in REPOSITORY.glob("profiles/*.toml")}
-    files |= {f"share/diapause/{path.relative_to(REPOSITORY)}" for path in REPOSITORY.glob("python/**/*.*")
+    files |= {f"share/diapause/profiles/{profile.name}"
+              for profile in REPOSITORY.glob("profiles/*.toml")}
+    files |= {f"share/diapause/{path.relative_to(REPOSITORY)}"
+              for path in REPOSITORY.glob("python/**/*.*")
               if path.suffix in (".py", ".csv")}
     files |= {f"share/diapause/{path.relative_to(REPOSITORY)}" for path in EXAMPLES.rglob("*")
               if path.suffix in (".c", ".cpp", ".f90", ".py", ".toml", ".sh")}
     if mpi:
-        files |= {f"libexec/diapause/{program}{end}" for program in ("heat", "messages", "stream") for end in ("", "_plain")}
-        files |= {path.relative_to(REPOSITORY).as_posix() for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
+        files |= {f"libexec/diapause/{program}{end}" for program in ("heat", "messages", "stream")
+                  for end in ("", "_plain")}
+        files |= {path.relative_to(REPOSITORY).as_posix()
+                  for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
         files |= drop_in_files()
         files |= {"drop-in/fti/lib/libfti_f90.so", "drop-in/fti/include/fti.mod"} if fortran else set()
     verbs = ["libibverbs.so.1", "libdiapause_verbs.so", "libdiapause_real_ibverbs.so.1"]  # where there is a libibverbs to stand in for
@@ -111,7 +121,8 @@ def declared_functions(header):
 
 
 def exported_symbols(library):
-    listing = run("nm", "--dynamic", "--defined-only", "--format=posix", library, capture_output=True).stdout
+    listing = run("nm", "--dynamic", "--defined-only", "--format=posix", library,
+                  capture_output=True).stdout
     return {line.split()[0].split("@")[0] for line in listing.splitlines()}
 
 
@@ -119,7 +130,8 @@ def exports(arguments):
     """Each library exports what its header declares, and nothing else gets into the program's name space."""
     names = ["diapause", "diapause_mpi"] if arguments.mpi else ["diapause"]
     declared = {n: declared_functions(arguments.prefix / f"include/diapause/{n}.h") for n in names}
-    exported = {n: exported_symbols(arguments.prefix / arguments.libdir / f"lib{n}.so") for n in names}
+    exported = {n: exported_symbols(arguments.prefix / arguments.libdir / f"lib{n}.so")
+                for n in names}
     broken = 0
     for name in names:
         promised = declared["diapause"] | declared[name]  # diapause_mpi.h includes diapause.h
@@ -129,7 +141,8 @@ def exports(arguments):
         for function in sorted(promised - exported[name]):
             print(f"{name}.h declares {function}, which lib{name}.so does not export")
             broken = 1
-        dynamic = run("readelf", "--dynamic", arguments.prefix / arguments.libdir / f"lib{name}.so", capture_output=True).stdout
+        dynamic = run("readelf", "--dynamic", arguments.prefix / arguments.libdir / f"lib{name}.so",
+                      capture_output=True).stdout
         if "NODELETE" not in dynamic:
             print(f"lib{name}.so goes with dlclose() while its threads work")
             broken = 1
@@ -145,7 +158,8 @@ def command(arguments):
 
 def pkg_config(arguments, *options):
     path = arguments.prefix / arguments.libdir / "pkgconfig"
-    done = run("pkg-config", *options, env={"PKG_CONFIG_PATH": str(path), "PATH": "/usr/bin:/bin"}, capture_output=True)
+    done = run("pkg-config", *options, env={"PKG_CONFIG_PATH": str(path), "PATH": "/usr/bin:/bin"},
+               capture_output=True)
     return done.stdout.split()
 
 
@@ -166,8 +180,10 @@ def build_with_find_package(arguments, source, work):
     shutil.copy(REPOSITORY / "tests/install/user/CMakeLists.txt", work)
     language, compiler = {"c": ("C", arguments.cc), "cpp": ("CXX", arguments.cxx),
                           "f90": ("Fortran", arguments.fc)}[arguments.language]
-    run("cmake", "-G", "Ninja", "-S", work, "-B", work / "build", f"-DCMAKE_{language}_COMPILER={compiler}",
-        f"-DLANGUAGE={language}", f"-DLANGUAGES={language}{';C' if language == 'Fortran' else ''}", f"-DKIND={arguments.kind}", f"-DSOURCE={source.name}",
+    run("cmake", "-G", "Ninja", "-S", work, "-B", work / "build",
+        f"-DCMAKE_{language}_COMPILER={compiler}",
+        f"-DLANGUAGE={language}", f"-DLANGUAGES={language}{';C' if language == 'Fortran' else ''}",
+        f"-DKIND={arguments.kind}", f"-DSOURCE={source.name}",
         f"-DCMAKE_PREFIX_PATH={arguments.prefix}")
     run("cmake", "--build", work / "build")
     return work / "build/program"
@@ -179,10 +195,12 @@ def program(arguments):
         work = Path(folder)
         source = work / f"program.{arguments.language}"
         shutil.copy(EXAMPLES / SOURCES[arguments.kind][arguments.language], source)
-        build = {"find_package": build_with_find_package, "pkg_config": build_with_pkg_config}[arguments.way]
+        build = {"find_package": build_with_find_package,
+                 "pkg_config": build_with_pkg_config}[arguments.way]
         words = [arguments.mpiexec, "-n", RANKS] if arguments.kind == "mpi" else []
         words.append(str(build(arguments, source, work)))
-        run("cmake", f"-DDIRECTORY={work / 'run'}", f"-DCOMMAND={';'.join(words)}", "-P", EXAMPLES / "run_twice.cmake")
+        run("cmake", f"-DDIRECTORY={work / 'run'}", f"-DCOMMAND={';'.join(words)}", "-P",
+            EXAMPLES / "run_twice.cmake")
     return 0
 
 
@@ -212,15 +230,18 @@ def headers(arguments):
     compiler = pkg_config(arguments, "--variable=mpicxx", "diapause_mpi")[0]
     with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
         work = Path(folder)
-        settings = {"DIAPAUSE_MEMORY_PATH": str(work / "memory"), "DIAPAUSE_GLOBAL_PATH": str(work / "global")}
+        settings = {"DIAPAUSE_MEMORY_PATH": str(work / "memory"),
+                    "DIAPAUSE_GLOBAL_PATH": str(work / "global")}
         for order, standard in zip(orders, ("-std=c++17", "-std=c++20")):
             includes = "\n".join(f'#include "diapause/{header}"' for header in order)
             (work / "program.cpp").write_text(CPP_PROGRAM.format(includes=includes))
-            run(compiler, standard, *flags, "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", work / "program.cpp", "-o",
-                work / "program", *pkg_config(arguments, "--cflags", "--libs", "diapause_mpi"))
+            run(compiler, standard, *flags, "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX",
+                work / "program.cpp", "-o", work / "program",
+                *pkg_config(arguments, "--cflags", "--libs", "diapause_mpi"))
             run(arguments.mpiexec, "-n", "1", work / "program", env=os.environ | settings)
         (work / "old.cpp").write_text('#include "diapause/diapause.hpp"\n')
-        old = subprocess.run([compiler, "-std=c++14", "-fsyntax-only", f"-I{arguments.prefix}/include", work / "old.cpp"],
+        old = subprocess.run([compiler, "-std=c++14", "-fsyntax-only",
+                              f"-I{arguments.prefix}/include", work / "old.cpp"],
                              capture_output=True, text=True)
         return 0 if old.returncode != 0 and "needs C++17" in old.stderr else 1
 
@@ -242,11 +263,13 @@ def drop_ins(arguments):
             work, source = Path(folder) / name, programs / f"{name}_functions.c"
             work.mkdir()
             place = arguments.prefix / "drop-in" / name
-            (work / "CMakeLists.txt").write_text(DROP_IN_PROJECT.format(package=package, source=source, target=target))
-            run("cmake", "-G", "Ninja", "-S", work, "-B", work / "build", f"-DCMAKE_C_COMPILER={arguments.cc}",
-                f"-DCMAKE_PREFIX_PATH={place}")
+            (work / "CMakeLists.txt").write_text(
+                DROP_IN_PROJECT.format(package=package, source=source, target=target))
+            run("cmake", "-G", "Ninja", "-S", work, "-B", work / "build",
+                f"-DCMAKE_C_COMPILER={arguments.cc}", f"-DCMAKE_PREFIX_PATH={place}")
             run("cmake", "--build", work / "build")
-            asked = {"env": os.environ | {"PKG_CONFIG_PATH": str(place / "lib/pkgconfig")}, "capture_output": True}
+            asked = {"env": os.environ | {"PKG_CONFIG_PATH": str(place / "lib/pkgconfig")},
+                     "capture_output": True}
             compiler = run("pkg-config", "--variable=mpicc", name, **asked).stdout.strip()
             flags = run("pkg-config", "--cflags", "--libs", name, **asked).stdout.split()
             run(compiler, source, "-o", work / "program", *flags, "-lm")
@@ -275,16 +298,19 @@ int main(int argc, char** argv) {
 def other_mpi(arguments):
     """A program of another MPI than the library's is told so, and does not crash."""
     own = pkg_config(arguments, "--variable=mpicc", "diapause_mpi")[0]
-    others = [path for path in ("/usr/bin/mpicc.mpich", "/usr/bin/mpicc.openmpi") if path != own and Path(path).exists()]
+    others = [path for path in ("/usr/bin/mpicc.mpich", "/usr/bin/mpicc.openmpi") if path != own
+              and Path(path).exists()]
     if not others:
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
         work = Path(folder)
         (work / "program.c").write_text("#include <unistd.h>\n" + MISMATCHED)
-        run(others[0], work / "program.c", "-o", work / "program", *pkg_config(arguments, "--cflags", "--libs", "diapause_mpi"))
+        run(others[0], work / "program.c", "-o", work / "program",
+            *pkg_config(arguments, "--cflags", "--libs", "diapause_mpi"))
         launcher = others[0].replace("mpicc", "mpiexec")
         # The program ends without MPI_Finalize, which launchers take differently.
-        done = subprocess.run([launcher, "-n", "1", work / "program"], text=True, capture_output=True)
+        done = subprocess.run([launcher, "-n", "1", work / "program"], text=True,
+                              capture_output=True)
         print(done.stdout)
         said = "compiled with" in done.stdout and "MPICH" in done.stdout and "Open MPI" in done.stdout
         return 0 if said and "DIAPAUSE_ERR_ARGUMENT" in done.stdout else 1
@@ -298,10 +324,11 @@ def job_script(arguments):
         # No link: a launcher may look for its parts beside the name that it was started by.
         (work / "bin/mpirun").write_text(f'#!/bin/sh\nexec {arguments.mpiexec} "$@"\n')
         (work / "bin/mpirun").chmod(0o755)
-        settings = {"DIAPAUSE_MEMORY_PATH": str(work / "memory"), "DIAPAUSE_GLOBAL_PATH": str(work / "global"),
+        settings = {"DIAPAUSE_MEMORY_PATH": str(work / "memory"),
+                    "DIAPAUSE_GLOBAL_PATH": str(work / "global"),
                     "PATH": f"{arguments.prefix}/bin:{work}/bin:/usr/bin:/bin"}
-        run("sh", arguments.prefix / "share/diapause/examples/slurm/job.sh", "--size", "60", "--iterations", "40", cwd=work,
-            env=os.environ | settings)
+        run("sh", arguments.prefix / "share/diapause/examples/slurm/job.sh", "--size", "60",
+            "--iterations", "40", cwd=work, env=os.environ | settings)
         return 0 if (work / "field.raw").stat().st_size == 60 * 60 * 8 else 1
 
 
@@ -309,8 +336,10 @@ def plain(arguments):
     """What a user types who has neither ccache nor GoogleTest nor libpng is configured; building it all again takes too long."""
     with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
         work = Path(folder)
-        done = run("cmake", "-S", REPOSITORY, "-B", work / "build", f"-DCMAKE_INSTALL_PREFIX={work / 'prefix'}",
-                   "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_PNG=ON", "-DCCACHE=CCACHE-NOTFOUND",
+        done = run("cmake", "-S", REPOSITORY, "-B", work / "build",
+                   f"-DCMAKE_INSTALL_PREFIX={work / 'prefix'}",
+                   "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_PNG=ON",
+                   "-DCCACHE=CCACHE-NOTFOUND",
                    capture_output=True)
         cache = (work / "build/CMakeCache.txt").read_text()
         return 0 if "GoogleTest was not found" in done.stdout and "LAUNCHER:" not in cache else 1

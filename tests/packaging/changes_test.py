@@ -31,19 +31,22 @@ class ChangesTest(unittest.TestCase):
         self.write(f"changes/unreleased/{name}", text)
 
     def collect(self, version, date="2026-01-02", status=0):
-        done = subprocess.run([REPOSITORY / "tools/collect-changes", version, date, "--root", self.root],
+        done = subprocess.run([REPOSITORY / "tools/collect-changes", version, date, "--root",
+                               self.root],
                               text=True, capture_output=True, check=False)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
 
     def test_fragments_become_points_under_their_kinds_and_are_gone(self):
         self.fragment("fixed-a.md", "A fault is mended.\n")
-        self.fragment("added-b.md", "Something is there,\nwhich takes two lines.\n\nAnd a paragraph.\n")
+        self.fragment("added-b.md",
+                      "Something is there,\nwhich takes two lines.\n\nAnd a paragraph.\n")
         self.collect("0.1.0")
         self.assertEqual((self.root / "CHANGES.md").read_text(),
                          "# Changes\n\n## 0.1.0 (2026-01-02)\n\n### Added\n\n* Something is there,\n  which takes two lines.\n"
                          "\n  And a paragraph.\n\n### Fixed\n\n* A fault is mended.\n")
-        self.assertEqual([path.name for path in (self.root / "changes/unreleased").iterdir()], ["README.md"])
+        self.assertEqual([path.name for path in (self.root / "changes/unreleased").iterdir()],
+                         ["README.md"])
 
     def test_later_fragments_of_a_version_join_it_and_later_versions_stand_above(self):
         self.fragment("added-a.md", "One.\n")

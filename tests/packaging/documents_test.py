@@ -16,7 +16,8 @@ LIMIT_S = 300
 
 
 def output(*command, **options):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, timeout=LIMIT_S,
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True,
+                          timeout=LIMIT_S,
                           check=False, **options)
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -32,7 +33,9 @@ def options(text):
 
 def verbs(*words):
     """All that can be typed, as lists of words."""
-    listed = re.findall(r"^  (\w+) ", help_of(*words).partition("Subcommands:")[2].partition("\n\n")[0], re.MULTILINE)
+    listed = re.findall(r"^  (\w+) ",
+                        help_of(*words).partition("Subcommands:")[2].partition("\n\n")[0],
+                        re.MULTILINE)
     return [found for name in listed for found in [(*words, name), *verbs(*words, name)]]
 
 
@@ -46,15 +49,19 @@ class PagesTest(unittest.TestCase):
             with self.subTest(words):
                 page = (DOCUMENTS / f"man1/diapause-{'-'.join(words)}.1").read_text().replace("\\-", "-")
                 listed = page.partition(".SH OPTIONS")[2].partition(".SH EXIT STATUS")[0]
-                heads = re.sub(r"\\f[BIR]", "", "\n".join(re.findall(r"^\.TP\n(.*)", listed, re.MULTILINE)))
+                heads = re.sub(r"\\f[BIR]", "",
+                               "\n".join(re.findall(r"^\.TP\n(.*)", listed, re.MULTILINE)))
                 offered = help_of(*words).partition("Options:")[2].partition("\nExamples:")[0]
-                heads_of_help = "\n".join(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", offered, re.MULTILINE))
+                heads_of_help = "\n".join(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", offered,
+                                                     re.MULTILINE))
                 self.assertEqual(options(heads), options(heads_of_help))
 
     def test_every_function_has_a_page(self):
         for header in ("diapause.h", "diapause_mpi.h"):
-            text = re.sub(r"/\*.*?\*/", "", (REPOSITORY / "include/diapause" / header).read_text(), flags=re.DOTALL)
-            declared = set(re.findall(r"^DIAPAUSE_(?:API|INLINE)\s[^;({]*?\b(diapause_\w+)\s*\(", text, re.MULTILINE))
+            text = re.sub(r"/\*.*?\*/", "", (REPOSITORY / "include/diapause" / header).read_text(),
+                          flags=re.DOTALL)
+            declared = set(re.findall(r"^DIAPAUSE_(?:API|INLINE)\s[^;({]*?\b(diapause_\w+)\s*\(",
+                                      text, re.MULTILINE))
             self.assertGreater(len(declared), 5)
             for name in declared:
                 page = (DOCUMENTS / f"man3/{name}.3").read_text()
@@ -73,9 +80,11 @@ class PagesTest(unittest.TestCase):
         # One call for all of one section: a page that is broken is named in what is said.
         for section in ("man1", "man3"):
             with self.subTest(section):
-                done = subprocess.run(["man", "--warnings=w", "-l", *(page for page in pages if page.parent.name == section)],
-                                      env=os.environ | {"LC_ALL": "C.UTF-8", "MANWIDTH": "100"}, cwd=DOCUMENTS, text=True,
-                                      capture_output=True, timeout=LIMIT_S, check=False)
+                done = subprocess.run(["man", "--warnings=w", "-l",
+                                       *(page for page in pages if page.parent.name == section)],
+                                      env=os.environ | {"LC_ALL": "C.UTF-8", "MANWIDTH": "100"},
+                                      cwd=DOCUMENTS, text=True, capture_output=True,
+                                      timeout=LIMIT_S, check=False)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
         whole = [page for page in pages if not page.read_text().startswith(".so ")]
         named = {line.partition(": ")[0] for line in output("lexgrog", *whole).splitlines()}
@@ -88,7 +97,8 @@ class CompletionTest(unittest.TestCase):
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _diapause; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         environment = os.environ | {"PATH": f"{BUILD / 'src'}:{os.environ['PATH']}"} | settings
-        offered = output("bash", "-c", script, "bash", DOCUMENTS / "bash/diapause", "diapause", *words, env=environment)
+        offered = output("bash", "-c", script, "bash", DOCUMENTS / "bash/diapause", "diapause",
+                         *words, env=environment)
         return offered.split()
 
     def test_verbs_options_and_values_are_offered(self):
@@ -106,9 +116,10 @@ class CompletionTest(unittest.TestCase):
 
     def test_names_of_jobs_are_offered(self):
         with tempfile.TemporaryDirectory(prefix="diapause-completion-") as folder:
-            places = {"DIAPAUSE_MEMORY_PATH": f"{folder}/memory", "DIAPAUSE_GLOBAL_PATH": f"{folder}/global"}
-            stopped = subprocess.run([BUILD / "examples/minimal"], env=os.environ | places, timeout=LIMIT_S, check=False,
-                                     capture_output=True, text=True)
+            places = {"DIAPAUSE_MEMORY_PATH": f"{folder}/memory",
+                      "DIAPAUSE_GLOBAL_PATH": f"{folder}/global"}
+            stopped = subprocess.run([BUILD / "examples/minimal"], env=os.environ | places,
+                                     timeout=LIMIT_S, check=False, capture_output=True, text=True)
             self.assertEqual(stopped.returncode, 3, stopped.stderr)
             self.assertEqual(self.complete("show", "mi", **places), ["minimal"])
 
@@ -124,7 +135,8 @@ class ModuleTest(unittest.TestCase):
         if not pathlib.Path(program).exists():
             self.skipTest("Environment Modules are not there")
         with tempfile.TemporaryDirectory(prefix="diapause-module-") as folder:
-            output("cmake", "--install", BUILD, "--prefix", f"{folder}/first", "--component", "site")
+            output("cmake", "--install", BUILD, "--prefix", f"{folder}/first", "--component",
+                   "site")
             prefix = pathlib.Path(folder).resolve() / "moved"
             (pathlib.Path(folder) / "first").rename(prefix)
             plain = {"PATH": os.environ["PATH"], "MODULEPATH": str(prefix / "share/modulefiles")}

@@ -28,14 +28,16 @@ print(diapause.__file__)
 
 
 def output(*command, status=0, **options):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, timeout=LIMIT_S,
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True,
+                          timeout=LIMIT_S,
                           check=False, **options)
     assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def version():
-    return re.search(r"project\(diapause VERSION (\S+)", (REPOSITORY / "CMakeLists.txt").read_text())[1]
+    return re.search(r"project\(diapause VERSION (\S+)",
+                     (REPOSITORY / "CMakeLists.txt").read_text())[1]
 
 
 def contents(package):
@@ -53,7 +55,8 @@ class PackagesTest(unittest.TestCase):
         cls.addClassCleanup(scratch.cleanup)
         cls.scratch = pathlib.Path(scratch.name).resolve()
         # What compressing would take is most of the time of it all.
-        output("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", cls.scratch / "made",
+        output("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B",
+               cls.scratch / "made",
                "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")
         found = {path.name.partition("_")[0]: path for path in (cls.scratch / "made").glob("*.deb")}
         assert set(found) == set(NAMES), found
@@ -66,7 +69,8 @@ class PackagesTest(unittest.TestCase):
                         "PATH": f"{cls.root / 'usr/bin'}:{os.environ['PATH']}"}
 
     def test_they_depend_on_one_another_and_on_the_libraries_inside(self):
-        told = {name: output("dpkg-deb", "--field", package, "Depends") for name, package in self.packages.items()}
+        told = {name: output("dpkg-deb", "--field", package, "Depends")
+                for name, package in self.packages.items()}
         self.assertIn(f"libdiapause (= {version()})", told["libdiapause-dev"])
         self.assertIn(f"libdiapause (= {version()})", told["diapause"])
         self.assertIn(f"diapause (= {version()})", told["python3-diapause"])
@@ -75,8 +79,10 @@ class PackagesTest(unittest.TestCase):
 
     def test_no_program_gets_a_library_of_anothers_name_unasked(self):
         """Only the package's own folder has them, and no package that is installed later is told to depend on it."""
-        libraries = {pathlib.PurePath(file) for file in contents(self.packages["diapause-drop-in"]) if ".so" in file}
-        self.assertEqual({library.name for library in libraries} & {"libfti.so", "libscr.so", "libveloc-client.so"},
+        libraries = {pathlib.PurePath(file) for file in contents(self.packages["diapause-drop-in"])
+                     if ".so" in file}
+        self.assertEqual({library.name for library in libraries} & {
+            "libfti.so", "libscr.so", "libveloc-client.so"},
                          {"libfti.so", "libscr.so", "libveloc-client.so"})
         for library in libraries:
             self.assertEqual(library.parent.parent.parent.name, "drop-in", library)
@@ -91,10 +97,12 @@ class PackagesTest(unittest.TestCase):
     def test_they_keep_to_what_debian_asks_of_packages(self):
         if not shutil.which("lintian"):
             self.skipTest("lintian is not there")
-        # These come from the packages of the tests, which have another prefix than those of users, and are not compressed.
+        # These come from the packages of the tests, which have another prefix than those of users,
+        # and are not compressed.
         elsewhere = ("file-in-unusual-dir,non-standard-dir-in-usr,pkg-config-unavailable-for-cross-compilation,"
                      "uses-no-compression-for-data-tarball")
-        output("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", elsewhere, *self.packages.values())
+        output("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags",
+               elsewhere, *self.packages.values())
 
     def test_each_says_under_what_license_it_is(self):
         for name, package in self.packages.items():
@@ -105,11 +113,13 @@ class PackagesTest(unittest.TestCase):
         asked = {"env": os.environ | {"PKG_CONFIG_PATH": str(folder)}}
         for package, source, words in (
                 ("diapause", "minimal.c", []),
-                ("diapause_mpi", "minimal_mpi.c", [os.environ["DIAPAUSE_TEST_MPIEXEC"], "-n", "2"])):
+                ("diapause_mpi", "minimal_mpi.c",
+                 [os.environ["DIAPAUSE_TEST_MPIEXEC"], "-n", "2"])):
             compiler = output("pkg-config", "--variable=mpicc", package, **asked).strip() or "cc"
             flags = output("pkg-config", "--cflags", "--libs", package, **asked).split()
             program = self.scratch / package
-            output(compiler, self.root / "usr/share/diapause/examples" / source, "-o", program, *flags, "-lm")
+            output(compiler, self.root / "usr/share/diapause/examples" / source, "-o", program,
+                   *flags, "-lm")
             command = ";".join([*words, str(program)])
             output("cmake", f"-DDIRECTORY={self.scratch / 'run'}", f"-DCOMMAND={command}", "-P",
                    REPOSITORY / "examples/run_twice.cmake")
@@ -124,7 +134,8 @@ class PackagesTest(unittest.TestCase):
         output(compiler, source, "-o", program, *flags, "-lm")
         configuration = self.scratch / "veloc.cfg"
         configuration.write_text(f"scratch = {self.scratch / 'node'}\npersistent = {self.scratch / 'veloc'}\nmode = async\n")
-        run = (os.environ["DIAPAUSE_TEST_MPIEXEC"], "-n", "2", program, configuration, "packaged", "20", self.scratch / "result")
+        run = (os.environ["DIAPAUSE_TEST_MPIEXEC"], "-n", "2", program, configuration, "packaged",
+               "20", self.scratch / "result")
         results = []
         for _ in range(2):  # The second run finds the checkpoints of the first.
             output(*run)
@@ -133,7 +144,8 @@ class PackagesTest(unittest.TestCase):
 
     def test_the_command_and_python_see_the_same_checkpoint(self):
         python = {"PYTHONPATH": str(self.root / "usr/lib/python3/dist-packages")}
-        found = output("/usr/bin/python3", "-c", PYTHON_PROGRAM, env=os.environ | self.settings | python)
+        found = output("/usr/bin/python3", "-c", PYTHON_PROGRAM,
+                       env=os.environ | self.settings | python)
         self.assertIn(str(self.root), found)
         self.assertIn("packaged", output("diapause", "list", env=os.environ | self.settings))
         self.assertIn(version(), output("diapause", "--version", env=os.environ | self.settings))

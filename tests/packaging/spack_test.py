@@ -51,8 +51,10 @@ def read_package():
 class SpackTest(unittest.TestCase):
     def test_it_builds_this_version_with_options_that_there_are(self):
         package, recorder = read_package()
-        sources = "".join(path.read_text() for path in (REPOSITORY / "CMakeLists.txt", *REPOSITORY.glob("cmake/*.cmake")))
-        self.assertEqual(recorder.words("version"), [re.search(r"project\(diapause VERSION (\S+)", sources)[1]])
+        sources = "".join(path.read_text() for path in (REPOSITORY / "CMakeLists.txt",
+                                                        *REPOSITORY.glob("cmake/*.cmake")))
+        self.assertEqual(recorder.words("version"),
+                         [re.search(r"project\(diapause VERSION (\S+)", sources)[1]])
         options = re.findall(r"^option\((\w+)", sources, re.MULTILINE)
         for word in package.cmake_args():
             name, value = re.fullmatch(r"-D(\w+)=(.*)", word).groups()
@@ -67,7 +69,8 @@ class SpackTest(unittest.TestCase):
         asked = re.findall(r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET lib(\w+)\)", build)
         asked += re.findall(r"find_package\((\S+) REQUIRED", build)
         self.assertGreater(len(asked), 8)
-        names = {"isal": "isa-l", "uring": "liburing", "PkgConfig": "pkgconfig", "nlohmann_json": "nlohmann-json"}
+        names = {"isal": "isa-l", "uring": "liburing", "PkgConfig": "pkgconfig",
+                 "nlohmann_json": "nlohmann-json"}
         for library in asked:
             if library != "Threads":
                 self.assertIn(names.get(library, library.lower()), needed)

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-MACHINES = {"XC40": "theta-xc40", "BG/Q": "mira-bgq", "Haswell": "shepard-haswell", "Kaveri": "cooper-kaveri"}
+MACHINES = {"XC40": "theta-xc40", "BG/Q": "mira-bgq", "Haswell": "shepard-haswell",
+            "Kaveri": "cooper-kaveri"}
 KEYS = {"runtime": 0, "node power": 1, "energy": 2}
 
 INPUT = "an input"
@@ -62,18 +63,22 @@ class Predictions:
         self.rows = {}  # of the machines and programs: every row predicted by the others, in percent
         for machine, apps in tables.MACHINES.items():
             for app, (number, *_) in apps.items():
-                self.rows[machine, app] = np.array([tables.costs_of(number, i).predict(row["configuration"])
-                                                    for i, row in enumerate(tables.fti(number)[1:])])
+                self.rows[machine,
+                          app] = np.array([tables.costs_of(number, i).predict(row["configuration"])
+                                           for i, row in enumerate(tables.fti(number)[1:])])
         self.single = {("000", "STREAM XC40 energy difference of the two extreme configurations"):
-                       lambda: (self.spread("theta-xc40"), "the rows of table 21, each by the others")}
+                       lambda: (self.spread("theta-xc40"),
+                                "the rows of table 21, each by the others")}
         self.single |= self.of_runs() | self.of_throttling() | self.of_thesis() | self.of_petascale()
 
     def of(self, row):
         paper, quantity = row["paper"], row["quantity"]
-        match = re.fullmatch(r"(HDC|STREAM) (\S+) (runtime|node power|energy) (increase|decrease)", quantity)
+        match = re.fullmatch(r"(HDC|STREAM) (\S+) (runtime|node power|energy) (increase|decrease)",
+                             quantity)
         if paper == "000" and match:
             program, machine, key, way = match.groups()
-            values = self.rows[MACHINES[machine], "heat" if program == "HDC" else "stream"][:, KEYS[key]]
+            values = self.rows[MACHINES[machine],
+                               "heat" if program == "HDC" else "stream"][:, KEYS[key]]
             return (values.max() if way == "increase" else -values.min()), "the rows of its table, each by the others"
         known = self.single.get((paper, quantity)) or self.single.get((paper, quantity, row["unit"]))
         return known() if known else None
@@ -91,18 +96,21 @@ class Predictions:
         made = {("000", "run-to-run runtime variation"): lambda: (noise(), "the twins with injection, largest of four machines"),
                 ("000", "machines with smallest impact"): lambda: ("; ".join(by_impact()[:2]), "greatest energies of the rows, each by the others"),
                 ("000", "machine with largest impact"): lambda: (by_impact()[-1], "greatest energies of the rows, each by the others")}
-        for quantity, machine in (("STREAM XC40 checkpoint total size", "theta-xc40"), ("STREAM BG/Q checkpoint total size", "mira-bgq"),
+        for quantity, machine in (("STREAM XC40 checkpoint total size", "theta-xc40"),
+                                  ("STREAM BG/Q checkpoint total size", "mira-bgq"),
                                   ("STREAM Haswell checkpoint total size", "shepard-haswell")):
             files, megabytes = self.tables.BYTES[machine, "stream"]
             made["000", quantity] = lambda files=files, megabytes=megabytes: (files * megabytes / 1e3, f"{files} files of {megabytes} MB")
-        for quantity, machine in (("Cray XC40", "theta-xc40"), ("IBM BG/Q", "mira-bgq"), ("Intel Haswell", "shepard-haswell"),
+        for quantity, machine in (("Cray XC40", "theta-xc40"), ("IBM BG/Q", "mira-bgq"),
+                                  ("Intel Haswell", "shepard-haswell"),
                                   ("AMD Kaveri", "cooper-kaveri")):
             made["000", f"max-min energy percentage, {quantity}"] = lambda machine=machine: (
                 self.spread(machine), "the rows of its table of STREAM, each by the others")
         return made
 
     def of_throttling(self):
-        saved = {medium: (lambda time=time: (self.tables.throttled_saved(time)[0], "the profile llano-cluster, all assumed"))
+        saved = {medium: (lambda time=time: (self.tables.throttled_saved(time)[0],
+                                             "the profile llano-cluster, all assumed"))
                  for _, medium, _, time in self.tables.THROTTLED}
         total = lambda: (0.2 * self.tables.throttled_saved(1.0)[0], "20 % of the runtime, and the saving over IP from the profile")  # noqa: E731
         return {("001", "checkpoint energy saving, local SSD"): saved["local SSD"],
@@ -114,16 +122,19 @@ class Predictions:
         fits = (("wilkins2023_table2_4_*", 0.875, 1.075), ("wilkins2023_table2_5_*", 0.85, 1.093))
         power = {key: np.mean(self.tables.saved_energy(key, ratio, 1)) for key, ratio, _ in fits}
         energy = [saved for one in fits for saved in self.tables.saved_energy(*one)]
-        compress, write = (lambda value=value: (value, "the printed fits, mean of two processors") for value in power.values())
+        compress, write = (lambda value=value: (value, "the printed fits, mean of two processors")
+                           for value in power.values())
         longer = lambda pct, ratio, other: 100 * (pct / 100 / (1 / ratio - 1)) * (1 / other - 1)  # noqa: E731  the same share scales with the clock
         overall = lambda: (np.mean(energy), "the printed fits and slowdowns, mean of two processors and both steps")  # noqa: E731
         return {("003", "energy usage reduction, lossy compression"): compress, ("003", "power saving, compression at 0.875 f_max"): compress,
                 ("003", "energy usage reduction, data writing"): write, ("003", "power saving, writing at 0.85 f_max"): write,
                 ("003", "overall energy saving"): overall, ("003", "average energy saving"): overall,
                 ("003", "runtime increase, compression at 0.875 f_max"): lambda: (
-                    longer(9.3, 0.85, 0.875), "the increase of writing: the same share scales with the clock"),
+                    longer(9.3, 0.85, 0.875),
+                    "the increase of writing: the same share scales with the clock"),
                 ("003", "runtime increase, writing at 0.85 f_max"): lambda: (
-                    longer(7.5, 0.875, 0.85), "the increase of compression: the same share scales with the clock"),
+                    longer(7.5, 0.875, 0.85),
+                    "the increase of compression: the same share scales with the clock"),
                 ("003", "average runtime increase"): lambda: ((longer(9.3, 0.85, 0.875) + longer(7.5, 0.875, 0.85)) / 2, "the two above"),
                 ("003", "energy saved, 512 GB SZ + NFS write", "%"): lambda: (
                     np.mean(energy), "as above; between 3.6 and 14.3 by the shares of the steps"),
@@ -139,8 +150,10 @@ class Predictions:
         largest_s = lambda: others.checkpoint_s(dumps[largest].processes, dumps[largest].size_bytes)  # noqa: E731
         without_hpcg = petascale.fitted([dump for dump in dumps if dump.program != "HPCG"])
         law = {row["system"]: row["law_min"] for row in petascale.law_rows()}
-        ideal_s = {(row["program"], row["processes"]): row["law_s"] for row in petascale.beyond_law()}
-        beyond = {dump.processes: without_hpcg.checkpoint_s(dump.processes, dump.size_bytes) / ideal_s["HPCG", dump.processes]
+        ideal_s = {(row["program"], row["processes"]): row["law_s"]
+                   for row in petascale.beyond_law()}
+        beyond = {dump.processes: without_hpcg.checkpoint_s(
+            dump.processes, dump.size_bytes) / ideal_s["HPCG", dump.processes]
                   for dump in dumps if dump.program == "HPCG"}
         over = [float(row["overhead_pct"]) for row in tables.rows_of("cao2016_table5_*")]
         exascale = law["Theoretical Exascale"]
@@ -148,7 +161,8 @@ class Predictions:
                 ("004", "runtime overhead"): lambda: (np.mean(over[:-1]), "table V, the mean of the rows before the last"),
                 ("004", "predicted ideal exascale checkpoint time"): lambda: (exascale, "the law, table I"),
                 ("004", "predicted real-world exascale checkpoint time"): lambda: (
-                    exascale * beyond[16368], "the law, times what the model of dumps takes over it on 16,368 processes"),
+                    exascale * beyond[16368],
+                    "the law, times what the model of dumps takes over it on 16,368 processes"),
                 ("004", "observed over ideal, 16K cores"): lambda: (beyond[16368], "the model of dumps, fitted without HPCG, over the law"),
                 ("004", "observed over ideal, 32752 cores"): lambda: (beyond[32752], "the model of dumps, fitted without HPCG, over the law"),
                 ("004", "single SSD predicted time"): lambda: (128e9 / 500e6 * 3 / 128, "the law: 3 GB at 500 MB/s"),
@@ -161,7 +175,8 @@ def _error(row, value):
     printed = float(row["value"])
     if row["qualifier"] in ("upper bound", "lower bound"):
         return "within" if (value <= printed) == (row["qualifier"] == "upper bound") else "beyond"
-    return f"{value - printed:+.2f}" + (" points" if row["unit"] == "%" else f" ({(value / printed - 1) * 100:+.0f} %)")
+    return f"{value - printed:+.2f}" + (" points" if row["unit"] == "%"
+                                        else f" ({(value / printed - 1) * 100:+.0f} %)")
 
 
 def lines(tables):
@@ -172,10 +187,12 @@ def lines(tables):
         rows = list(csv.DictReader(file))
     for row in rows:
         of = f"{names[row['paper']]}, {row['section']}"
-        printed = f"{row['value']} {row['unit']}".strip() + (f", {row['qualifier']}" if row["qualifier"] in ("upper bound", "lower bound") else "")
+        printed = f"{row['value']} {row['unit']}".strip() + (
+            f", {row['qualifier']}" if row["qualifier"] in ("upper bound", "lower bound") else "")
         found = predictions.of(row)
         if found is None:
-            others.append((of, row["quantity"], printed, NOT_PREDICTED[row["paper"], row["quantity"]]))
+            others.append((of, row["quantity"], printed,
+                           NOT_PREDICTED[row["paper"], row["quantity"]]))
             continue
         value, by = found
         text = value if isinstance(value, str) else f"{value:.2f} {row['unit']}".strip()

@@ -12,13 +12,16 @@ from diapause.account import Account
 class AccountTest(unittest.TestCase):
     def account(self, lines):
         with tempfile.TemporaryDirectory() as scratch:
-            return Account(records.read_ledger(samples.write(pathlib.Path(scratch) / "ledger.jsonl", lines)))
+            return Account(
+                records.read_ledger(samples.write(pathlib.Path(scratch) / "ledger.jsonl", lines)))
 
     def test_program_and_phases_add_up_to_the_whole(self):
         account = self.account(samples.RUN)
-        self.assertEqual((account.runtime_s, account.whole.value, account.watts), (100.0, 11000.0, 110.0))
+        self.assertEqual((account.runtime_s, account.whole.value, account.watts),
+                         (100.0, 11000.0, 110.0))
         self.assertEqual(account.program.joules + account.all_phases.joules, 11000.0)
-        self.assertEqual((account.total, account.kind, account.incarnations), ("node", "measured", [1, 2]))
+        self.assertEqual((account.total, account.kind, account.incarnations),
+                         ("node", "measured", [1, 2]))
 
     def test_groups_tell_phases_levels_and_versions_apart(self):
         account = self.account(samples.RUN)
@@ -38,7 +41,8 @@ class AccountTest(unittest.TestCase):
         self.assertEqual((sum_.parts_j, sum_.uncertainty_j), ((7.0, 20.0, 2.0), 29.0))
 
     def test_of_a_sum_with_an_estimate_there_is_no_bound(self):
-        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty=samples.off(4.0, None))]
+        phases = [samples.phase("keep", 1, 1, 5.0),
+                  samples.phase("keep", 2, 1, 5.0, uncertainty=samples.off(4.0, None))]
         sum_ = self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases
         self.assertEqual((sum_.is_estimate, sum_.uncertainty_j, sum_.bound), (True, None, None))
 
@@ -51,11 +55,14 @@ class AccountTest(unittest.TestCase):
     def test_lines_of_schema_1_have_the_uncertainty_of_their_samples(self):
         old = samples.phase("keep", 1, 1, 5.0) | {"uncertainty_j": 4.0}
         del old["uncertainty"]
-        self.assertEqual(self.account([samples.energy(9.0, 9.0, 1.0, [old], schema=1)]).all_phases.parts_j, (4.0, 0.0, 0.0))
+        self.assertEqual(self.account(
+            [samples.energy(9.0, 9.0, 1.0, [old], schema=1)]).all_phases.parts_j, (4.0, 0.0, 0.0))
 
     def test_an_uncertainty_that_is_missing_is_not_taken_for_none(self):
-        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty=None)]
-        self.assertIsNone(self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j)
+        phases = [samples.phase("keep", 1, 1, 5.0),
+                  samples.phase("keep", 2, 1, 5.0, uncertainty=None)]
+        self.assertIsNone(
+            self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j)
 
     def test_the_restart_says_when_its_version_was_captured_if_no_other_line_does(self):
         restart = samples.event("restart", 1110.0, 3, version=7, captured_unix_s=1096.0)
@@ -63,7 +70,8 @@ class AccountTest(unittest.TestCase):
         self.assertEqual((lost.seconds, lost.joules.value), (10.0, 750.0))
 
     def test_a_clock_that_is_emulated_is_known(self):
-        slowed = samples.phase("keep", 1, 1, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.85})
+        slowed = samples.phase("keep", 1, 1, 5.0,
+                               slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.85})
         self.assertTrue(self.account([samples.energy(9.0, 9.0, 1.0, [slowed])]).is_emulated)
         self.assertFalse(self.account(samples.RUN).is_emulated)
 
@@ -80,23 +88,28 @@ class AccountTest(unittest.TestCase):
         self.assertEqual((account.all_phases.value, account.all_phases.unknown), (None, 1))
 
     def test_machines_without_meters_are_counted(self):
-        lines = [samples.energy(9.0, 9.0, 1.0, []), samples.energy(19.0, 9.0, 1.0, [], machines=4, unmetered=3)]
+        lines = [samples.energy(9.0, 9.0, 1.0, []),
+                 samples.energy(19.0, 9.0, 1.0, [], machines=4, unmetered=3)]
         self.assertEqual((self.account(lines).machines, self.account(lines).unmetered), (4, 3))
 
     def test_when_in_the_time_of_a_line_its_energy_was_used_is_unknown(self):
-        lines = [line | {"program": {**line["program"], "uncertainty": samples.off(1.0)}} if "program" in line else line
+        lines = [line | {"program": {**line["program"], "uncertainty": samples.off(1.0)}}
+                 if "program" in line else line
                  for line in samples.RUN]
         (lost,) = self.account(lines).lost
         self.assertEqual((lost.joules.value, lost.joules.uncertainty_j), (2000.0, None))
 
     def test_a_third_of_the_work_was_lost(self):
         (lost,) = self.account(samples.RUN).lost  # 20 s of 60
-        self.assertEqual((lost.incarnation, lost.version, lost.seconds, lost.joules.value), (2, 10, 20.0, 2000.0))
+        self.assertEqual((lost.incarnation, lost.version, lost.seconds, lost.joules.value),
+                         (2, 10, 20.0, 2000.0))
 
     def test_work_is_lost_once(self):
         again = [samples.event("restart", 1110.0, 3, version=10)]
-        self.assertEqual([lost.seconds for lost in self.account(samples.RUN + again).lost], [20.0, 40.0])
+        self.assertEqual([lost.seconds for lost in self.account(samples.RUN + again).lost],
+                         [20.0, 40.0])
 
     def test_work_lost_since_a_capture_of_which_no_line_tells_is_unknown(self):
-        (lost,) = self.account([samples.RUN[-1], samples.event("restart", 1110.0, 3, version=7)]).lost
+        (lost,) = self.account([samples.RUN[-1],
+                                samples.event("restart", 1110.0, 3, version=7)]).lost
         self.assertIsNone(lost.seconds)

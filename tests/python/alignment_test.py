@@ -23,11 +23,15 @@ class AlignmentTest(unittest.TestCase):
         """A trace at 10 Hz of half the node, and a meter of all of it that shows the mean of the second before by a clock that is wrong."""
         fine = np.arange(0, seconds, 0.01)
         joules = np.concatenate([[0], np.cumsum(power(fine) * 0.01)])[:-1]
-        head = {"schema": 1, "what": "diapause power trace", "host": "n1", "started_unix_s": BEGAN_S, "period_s": 0.1,
-                "domains": [{"domain": "package", "source": "powercap", "kind": "measured", "part": ""}],
+        head = {"schema": 1, "what": "diapause power trace", "host": "n1",
+                "started_unix_s": BEGAN_S, "period_s": 0.1,
+                "domains": [{"domain": "package", "source": "powercap", "kind": "measured",
+                             "part": ""}],
                 "total": {"name": "package", "kind": "measured", "domains": [0]}}
-        rows = [{"t": t, "j": [float(np.interp(t, fine, joules)) / 2], "c": [t]} for t in np.arange(0.1, seconds, 0.1)]
-        (self.scratch / "run.trace").write_text("".join(json.dumps(line) + "\n" for line in [head, *rows]))
+        rows = [{"t": t, "j": [float(np.interp(t, fine, joules)) / 2], "c": [t]}
+                for t in np.arange(0.1, seconds, 0.1)]
+        (self.scratch / "run.trace").write_text("".join(json.dumps(line) + "\n"
+                                                        for line in [head, *rows]))
         with open(self.scratch / "meter.csv", "w") as file:
             file.write("time_s,node_w\n")
             for end in np.arange(apart_s, seconds, apart_s):
@@ -37,7 +41,8 @@ class AlignmentTest(unittest.TestCase):
     def found(self, within_s=60.0):
         meter = alignment.read_meter(self.scratch / "meter.csv")
         trace = alignment.records.read_trace(self.scratch / "run.trace")
-        return alignment.align(meter, trace.started_unix_s + np.array(trace.seconds), np.array(trace.joules)[:, 0], within_s)
+        return alignment.align(meter, trace.started_unix_s + np.array(trace.seconds),
+                               np.array(trace.joules)[:, 0], within_s)
 
     def busy_now_and_then(self):
         edges = np.cumsum([self.chance.uniform(1, 8) for _ in range(100)])
@@ -76,7 +81,8 @@ class AlignmentTest(unittest.TestCase):
             alignment.read_meter(self.scratch / "meter.csv")
 
     def test_a_counter_of_energy_is_taken_too(self):
-        (self.scratch / "meter.csv").write_text("time_ms,rail_mj\n" + "".join(f"{1000 * i},{5000 * i}\n" for i in range(30)))
+        (self.scratch / "meter.csv").write_text(
+            "time_ms,rail_mj\n" + "".join(f"{1000 * i},{5000 * i}\n" for i in range(30)))
         meter = alignment.read_meter(self.scratch / "meter.csv")
         self.assertEqual((meter.name, meter.apart_s), ("rail_mj", 1.0))
         self.assertTrue(np.allclose(meter.watts, 5.0))

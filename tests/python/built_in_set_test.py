@@ -15,7 +15,8 @@ class BuiltInSetTest(unittest.TestCase):
         left_out = []
         with tempfile.TemporaryDirectory() as scratch:
             found = {field.name: field.values for field in
-                     fields.built_in(pathlib.Path(scratch), pathlib.Path("no-build"), left_out.append)}
+                     fields.built_in(pathlib.Path(scratch), pathlib.Path("no-build"),
+                                     left_out.append)}
         self.assertEqual(set(found), WANTED, left_out)
         for name, values in found.items():
             sound = values[np.abs(values) < 1e30]

@@ -20,7 +20,8 @@ class PublishedTest(unittest.TestCase):
             with self.subTest(step=curve.step, data=curve.data):
                 clock = clocks_of(curve)
                 found = fit.fit_power(clock, curve.power(clock))
-                np.testing.assert_allclose([found.a, found.b, found.c], [curve.a, curve.b, curve.c], rtol=1e-5)
+                np.testing.assert_allclose([found.a, found.b, found.c], [curve.a, curve.b, curve.c],
+                                           rtol=1e-5)
                 self.assertLess(found.rmse, 1e-9)
                 self.assertAlmostEqual(found.r2, 1.0)
 
@@ -29,10 +30,12 @@ class PublishedTest(unittest.TestCase):
         for curve in published.curves():
             with self.subTest(step=curve.step, data=curve.data):
                 clock = np.repeat(clocks_of(curve), 80)
-                found = fit.fit_power(clock, curve.power(clock) + random.normal(0, curve.rmse, clock.size))
+                found = fit.fit_power(clock,
+                                      curve.power(clock) + random.normal(0, curve.rmse, clock.size))
                 self.assertAlmostEqual(found.rmse / curve.rmse, 1.0, delta=0.1)
                 at = clocks_of(curve)[::6]
-                self.assertTrue(np.all(np.abs(found.power(at) - curve.power(at)) < found.band(at, 0.9999)))
+                self.assertTrue(
+                    np.all(np.abs(found.power(at) - curve.power(at)) < found.band(at, 0.9999)))
 
     def test_the_rule_saves_what_the_curves_say(self):
         """At the rule's clock: 13.0 and 20.3 % of the power compressing, 11.8 and 12.4 % writing."""
@@ -40,11 +43,13 @@ class PublishedTest(unittest.TestCase):
         for step in ("compress", "write"):
             for machine in published.CHIPS:
                 curve, top = published.curve_of(machine, step)
-                saved.append(round(100 * (1 - curve.power(published.RULE[step] * top) / curve.power(top)), 1))
+                saved.append(round(
+                    100 * (1 - curve.power(published.RULE[step] * top) / curve.power(top)), 1))
         self.assertEqual(saved, [13.0, 20.3, 11.8, 12.4])
 
     def test_both_printed_slowdowns_are_those_of_the_same_share_of_the_clock(self):
-        self.assertEqual([round(published.phi(step), 3) for step in ("compress", "write")], [0.525, 0.527])
+        self.assertEqual([round(published.phi(step), 3) for step in ("compress", "write")],
+                         [0.525, 0.527])
 
 
 class PowerTest(unittest.TestCase):

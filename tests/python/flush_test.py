@@ -4,7 +4,8 @@ import unittest
 
 from diapause.study import background
 
-# A package of 20 W when idle, and 5 W more for each of 4 busy cores, half of which goes with the cube of the clock.
+# A package of 20 W when idle, and 5 W more for each of 4 busy cores, half of which goes with the
+# cube of the clock.
 NODE = background.Node("made up", 4, 20.0, 20.0, 60.0, 0.25, 3.0, False, False)
 
 
@@ -30,7 +31,8 @@ class FlushTest(unittest.TestCase):
     def test_none_is_slowed_beyond_the_next_checkpoint(self):
         flush = background.Flush(10, 1.0, 12.5)
         self.assertAlmostEqual(flush.least_ratio, 0.8)
-        self.assertGreaterEqual(background.best(background.rows_of(NODE, flush), "own_core_energy_pct")["ratio"], 0.8)
+        self.assertGreaterEqual(background.best(background.rows_of(NODE, flush),
+                                                "own_core_energy_pct")["ratio"], 0.8)
         late = background.Flush(10, 0.5, 9)
         self.assertIsNone(late.least_ratio)
         self.assertIn("must not be slowed", background.answer(NODE, late))
@@ -50,13 +52,15 @@ class FlushTest(unittest.TestCase):
         self.assertEqual({row["shared_cores_program_pct"] for row in rows}, {0.0})
 
     def test_a_profile_is_read_by_its_parameters(self):
-        parameters = {"domain.package.idle_w": 20, "domain.package.busy_w": 40, "domain.dram.idle_w": 5, "domain.dram.busy_w": 3,
-                      "domain.other.idle_w": 30, "domain.dram.j_per_gb": 1, "clock.base_ghz": 2.0, "phase.write.a": 0.05,
+        parameters = {"domain.package.idle_w": 20, "domain.package.busy_w": 40,
+                      "domain.dram.idle_w": 5, "domain.dram.busy_w": 3, "domain.other.idle_w": 30,
+                      "domain.dram.j_per_gb": 1, "clock.base_ghz": 2.0, "phase.write.a": 0.05,
                       "phase.write.b": 3.0, "phase.write.c": 0.6}
         node = background.node_of("m", parameters, 8, True)
         self.assertEqual((node.watts, node.core_w, node.is_of_one_core), (98, 5, True))
         self.assertAlmostEqual(node.dynamic, 0.4)
-        self.assertFalse(background.node_of("m", {"domain.package.busy_w": 40}, 8, False).is_of_one_core)
+        self.assertFalse(background.node_of("m", {"domain.package.busy_w": 40}, 8,
+                                            False).is_of_one_core)
 
 
 if __name__ == "__main__":

@@ -7,15 +7,18 @@ from diapause.study import levels, multilevel
 
 
 def arguments(**more):
-    return argparse.Namespace(**{"application": ("heat", "stream"), "configuration": None, "repetitions": 2, "ranks": 4,
-                                 "ranks_per_node": None, "size": 32.0, "seconds": 1076.0, "minute_s": None, "launch": "{ranks}",
+    return argparse.Namespace(**{"application": ("heat", "stream"), "configuration": None,
+                                 "repetitions": 2, "ranks": 4, "ranks_per_node": None, "size": 32.0,
+                                 "seconds": 1076.0, "minute_s": None, "launch": "{ranks}",
                                  "command": levels.programs.pathlib.Path("/x")} | more)
 
 
 def result(seconds, watts, checkpoints=(), kind="measured"):
     means = {} if watts is None else {"total": watts, "node": watts, "dram": watts / 10}
-    return {"seconds": seconds, "watts": means, "total": "node", "kind": kind if means else "", "begin_unix_s": 0.0,
-            "curve": [[0.1, watts], [0.2, watts]] if means else [], "checkpoints": list(checkpoints)}
+    return {"seconds": seconds, "watts": means, "total": "node", "kind": kind if means else "",
+            "begin_unix_s": 0.0,
+            "curve": [[0.1, watts], [0.2, watts]] if means else [],
+            "checkpoints": list(checkpoints)}
 
 
 def study(chosen, of):
@@ -30,15 +33,18 @@ def study(chosen, of):
 
 class PublishedTest(unittest.TestCase):
     def test_a_minute_is_such_that_a_run_has_as_many_as_on_the_cray(self):
-        self.assertAlmostEqual(levels._application(arguments(seconds=1076.0), "heat").minute_s, 60.0)
-        self.assertAlmostEqual(levels._application(arguments(seconds=323.0), "stream").minute_s, 60.0)
+        self.assertAlmostEqual(levels._application(arguments(seconds=1076.0), "heat").minute_s,
+                               60.0)
+        self.assertAlmostEqual(levels._application(arguments(seconds=323.0), "stream").minute_s,
+                               60.0)
 
     def test_every_published_configuration_is_run_once(self):
         heat = levels._configurations(arguments(), "heat")
         self.assertEqual(len(heat), len(set(heat)))
         for one in ("Original", "ckp(3,5,7,11)", "ckp(1,2,3,4)/e1", "ckp(3,5,7,11)/e31"):
             self.assertIn(one, heat)
-        self.assertFalse([one for one in levels._configurations(arguments(), "stream") if "/e" in one])
+        self.assertFalse([one for one in levels._configurations(arguments(), "stream")
+                          if "/e" in one])
         keys = [levels._key("heat", one, 0) for one in heat]
         self.assertEqual(len(keys), len(set(keys)))
 
@@ -67,7 +73,8 @@ class StudyTest(unittest.TestCase):
 
     def test_what_is_published_stands_in_no_column_of_here(self):
         rows = study(arguments(), self.of).comparison()
-        of_cray = next(row for row in rows if (row["application"], row["configuration"]) == ("heat", "ckp(1,2,3,4)"))
+        of_cray = next(row for row in rows
+                       if (row["application"], row["configuration"]) == ("heat", "ckp(1,2,3,4)"))
         self.assertAlmostEqual(of_cray["here_energy_pct"], 10.25)
         self.assertEqual(of_cray["published_xc40_energy_pct"], 1.08)
         self.assertEqual({name.partition("_")[0] for name in of_cray},
@@ -80,7 +87,8 @@ class StudyTest(unittest.TestCase):
         self.assertIsNone(row["published_xc40_runtime_pct"])
 
     def test_without_a_meter_power_and_energy_are_unknown_and_the_page_says_so(self):
-        unmetered = study(arguments(), lambda *of: {**self.of(*of), "watts": {}, "curve": [], "kind": ""})
+        unmetered = study(arguments(),
+                          lambda *of: {**self.of(*of), "watts": {}, "curve": [], "kind": ""})
         change = unmetered.change("heat", "ckp(3,5,7,11)", multilevel.ORIGINAL)
         self.assertEqual((change.power, change.energy), (None, None))
         figures = unmetered.figures()
@@ -89,7 +97,8 @@ class StudyTest(unittest.TestCase):
 
     def test_power_over_time_has_a_line_for_each_component(self):
         def of(*where):
-            return {**self.of(*where), "parts": {"package": [[0.1, 60], [0.2, 70]], "dram": [[0.1, 8], [0.2, 9]], "disk": []}}
+            return {**self.of(*where), "parts": {"package": [[0.1, 60], [0.2, 70]],
+                                                 "dram": [[0.1, 8], [0.2, 9]], "disk": []}}
 
         (axes,) = study(arguments(), of).figures()["heat-power"].axes
         labels = [line.get_label() for line in axes.lines]
@@ -99,7 +108,8 @@ class StudyTest(unittest.TestCase):
     def test_pictures_and_page_have_every_table(self):
         whole = study(arguments(), self.of)
         figures = whole.figures()
-        self.assertEqual(set(figures), {"heat-runs", "heat-flips", "heat-bits", "stream-runs", "heat-power", "stream-power"})
+        self.assertEqual(set(figures), {"heat-runs", "heat-flips", "heat-bits", "stream-runs",
+                                        "heat-power", "stream-power"})
         page = whole.page(figures).decode()
         for name in ("heat-runs", "heat-flips", "heat-bits", "stream-runs"):
             self.assertIn(f'<table id="{name}">', page)

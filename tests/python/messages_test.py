@@ -10,7 +10,8 @@ LARGEST = 1 << 22
 
 
 def arguments(**more):
-    return argparse.Namespace(**{"ranks": (2,), "repetitions": 12, "largest": LARGEST, "seconds": 0.5, "minute_s": None} | more)
+    return argparse.Namespace(**{"ranks": (2,), "repetitions": 12, "largest": LARGEST,
+                                 "seconds": 0.5, "minute_s": None} | more)
 
 
 def study(chosen, factor, noise=0.0):
@@ -21,8 +22,10 @@ def study(chosen, factor, noise=0.0):
         for i in range(chosen.repetitions):
             for arm in messages.ARMS:
                 slower = factor if arm == "checkpoints" else 1.0
-                times = {operation: {str(size): (1 + size / 1e3) * slower * (1 + noise * chance.uniform(-1, 1))
-                                     for size in messages.sizes(chosen.largest)} for operation in messages.OPERATIONS}
+                times = {operation: {
+                    str(size): (1 + size / 1e3) * slower * (1 + noise * chance.uniform(-1, 1))
+                    for size in messages.sizes(chosen.largest)}
+                         for operation in messages.OPERATIONS}
                 checkpoints = [[1.0, 1]] if arm == "checkpoints" else []
                 results[messages._key(ranks, arm, i)] = {"times": times, "checkpoints": checkpoints}
     return messages.Study(chosen, results)
@@ -64,9 +67,12 @@ class MessagesTest(unittest.TestCase):
 
     def test_what_is_published_stands_beside_the_same_number_of_ranks_and_in_no_column_of_here(self):
         rows = study(arguments(ranks=(2, 3)), 1.1).comparison()
-        self.assertEqual([row["published_xc40_equation_1_pct"] for row in rows if row["ranks"] == 2], [7.39, 5.80, 1.39, 1.87])
-        self.assertEqual({row["published_bgq_equation_1_pct"] for row in rows if row["ranks"] == 3}, {None})
-        self.assertEqual({name.partition("_")[0] for name in rows[0]}, {"ranks", "operation", "here", "published"})
+        self.assertEqual([row["published_xc40_equation_1_pct"]
+                          for row in rows if row["ranks"] == 2], [7.39, 5.80, 1.39, 1.87])
+        self.assertEqual({row["published_bgq_equation_1_pct"] for row in rows if row["ranks"] == 3},
+                         {None})
+        self.assertEqual({name.partition("_")[0] for name in rows[0]},
+                         {"ranks", "operation", "here", "published"})
 
     def test_the_page_names_the_bias_and_has_all_published_numbers(self):
         noisy = study(arguments(), 1.0, noise=0.1)

@@ -31,7 +31,8 @@ class LawTest(unittest.TestCase):
         ssd = petascale.machines()["SSD-based 4-core node"]
         self.assertAlmostEqual(ssd.device_fill_s / 60, 133.3, 1)
         self.assertAlmostEqual(0.128e12 / ssd.device_bytes_per_s / 60, 4.27, 2)
-        self.assertAlmostEqual(petascale.machines()["Theoretical Exascale"].device_fill_s / 60, 16.67, 2)
+        self.assertAlmostEqual(petascale.machines()["Theoretical Exascale"].device_fill_s / 60,
+                               16.67, 2)
 
     def test_published_dumps_took_longer_than_the_law(self):
         rows = petascale.beyond_law()
@@ -44,27 +45,34 @@ class LawTest(unittest.TestCase):
 
 
 def dumps_of(costs, cases):
-    return [Dump("x", processes, size, costs.checkpoint_s(processes, size), costs.restart_s(processes, size), "")
+    return [Dump("x", processes, size, costs.checkpoint_s(processes, size),
+                 costs.restart_s(processes, size), "")
             for processes, size in cases]
 
 
 class ModelTest(unittest.TestCase):
     def test_constants_come_back_from_dumps_made_of_them(self):
         made = petascale.Costs(5.0, 0.002, 2e-11, 1e-16, 6.0, 1e-6, 1e-11)
-        cases = [(1024, 1e12), (4096, 1e12), (4096, 9e12), (16384, 5e12), (16384, 30e12), (2048, 8e12), (32768, 20e12)]
+        cases = [(1024, 1e12), (4096, 1e12), (4096, 9e12), (16384, 5e12), (16384, 30e12),
+                 (2048, 8e12), (32768, 20e12)]
         found = petascale.fitted(dumps_of(made, cases))
         for processes, size in ((8192, 3e12), (32752, 38e12)):
-            self.assertAlmostEqual(found.checkpoint_s(processes, size) / made.checkpoint_s(processes, size), 1, 6)
-            self.assertAlmostEqual(found.restart_s(processes, size) / made.restart_s(processes, size), 1, 6)
+            self.assertAlmostEqual(
+                found.checkpoint_s(processes, size) / made.checkpoint_s(processes, size), 1, 6)
+            self.assertAlmostEqual(found.restart_s(processes,
+                                                   size) / made.restart_s(processes, size), 1, 6)
         self.assertLess(abs(petascale.errors(found, dumps_of(made, cases))).max(), 1e-4)
 
     def test_no_cost_is_below_nothing(self):
-        self.assertTrue((petascale.least_squares([(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)], [3.0, 2.0, 1.0]) >= 0).all())
+        self.assertTrue((petascale.least_squares([(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)],
+                                                 [3.0, 2.0, 1.0]) >= 0).all())
 
     def test_a_negative_time_does_not_outweigh_the_others(self):
-        (mean,) = petascale.least_squares([(1.0,), (1.0,), (1.0,), (1.0,)], [1.0, 1.0, 1.0, -0.001], least_s=0.1)
+        (mean,) = petascale.least_squares([(1.0,), (1.0,), (1.0,), (1.0,)], [1.0, 1.0, 1.0, -0.001],
+                                          least_s=0.1)
         self.assertLess(mean, 0.1)  # a hundred times the weight of the others
-        (mean,) = petascale.least_squares([(1.0,), (1.0,), (1.0,), (1.0,)], [1.0, 1.0, 1.0, -0.001], least_s=10.0)
+        (mean,) = petascale.least_squares([(1.0,), (1.0,), (1.0,), (1.0,)], [1.0, 1.0, 1.0, -0.001],
+                                          least_s=10.0)
         self.assertAlmostEqual(mean, 0.75, 3)
 
     def test_no_row_is_fitted_on_and_tested(self):
@@ -76,7 +84,8 @@ class ModelTest(unittest.TestCase):
     def test_a_tested_row_does_not_change_its_prediction(self):
         _, known, unknown = petascale.splits()[0]
         before = petascale.fitted(known)
-        other = [Dump(one.program, one.processes, one.size_bytes, 10 * one.checkpoint_s, one.restart_s, "") for one in unknown]
+        other = [Dump(one.program, one.processes, one.size_bytes, 10 * one.checkpoint_s,
+                      one.restart_s, "") for one in unknown]
         self.assertEqual(petascale.fitted(known), before)
         self.assertAlmostEqual(petascale.errors(before, other)[0, 0],
                                (100 + petascale.errors(before, unknown)[0, 0]) / 10 - 100, 6)
@@ -95,7 +104,8 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(petascale.dumps("HPCG")[-1].size_bytes, 38e12)
 
     def test_launches_and_overheads_are_predicted_from_the_other_rows(self):
-        linear, square = petascale.launch_costs([(10, 10 * 2 + 100 * 3), (20, 20 * 2 + 400 * 3), (40, 40 * 2 + 1600 * 3)])
+        linear, square = petascale.launch_costs([(10, 10 * 2 + 100 * 3), (20, 20 * 2 + 400 * 3),
+                                                 (40, 40 * 2 + 1600 * 3)])
         self.assertAlmostEqual(linear, 2, 6)
         self.assertAlmostEqual(square, 3, 6)
         self.assertEqual(len(petascale.launch_errors()), len(petascale.launches()))
@@ -105,11 +115,13 @@ class ModelTest(unittest.TestCase):
 def weak(nodes, ranks, rank_bytes, byte_s=1e-9):
     node_bytes = ranks * rank_bytes
     local_s = 0.2 + 0.01 * ranks + byte_s * node_bytes
-    return Weak(nodes, ranks, rank_bytes / 1e6, nodes * node_bytes, 0.1 + 0.02 * ranks, 0.01 + 0.001 * ranks + byte_s / 100 * node_bytes, local_s,
-                local_s + 0.3 + 4e-9 * nodes * node_bytes, 0.5 + 0.02 * ranks + 2e-9 * nodes * node_bytes)
+    return Weak(nodes, ranks, rank_bytes / 1e6, nodes * node_bytes, 0.1 + 0.02 * ranks,
+                0.01 + 0.001 * ranks + byte_s / 100 * node_bytes, local_s, local_s + 0.3
+                + 4e-9 * nodes * node_bytes, 0.5 + 0.02 * ranks + 2e-9 * nodes * node_bytes)
 
 
-ROWS = [weak(nodes, ranks, size) for nodes in (1, 2, 4) for ranks in (1, 2, 4) for size in (64e6, 256e6)]
+ROWS = [weak(nodes, ranks, size) for nodes in (1, 2, 4) for ranks in (1, 2, 4)
+        for size in (64e6, 256e6)]
 
 
 class ExtrapolationTest(unittest.TestCase):
@@ -125,19 +137,25 @@ class ExtrapolationTest(unittest.TestCase):
 
     def test_another_storage_stands_in_for_that_of_here(self):
         costs = petascale.own_costs(ROWS)
-        self.assertAlmostEqual(costs.global_s(16, 0.0, 1e12, byte_s=1e-12) - costs.global_s(16, 0.0, 0.0), 1.0, 4)
-        self.assertAlmostEqual(costs.restart_s(16, 1e12, byte_s=1e-12) - costs.restart_s(16, 0.0), 1.0, 4)
+        self.assertAlmostEqual(costs.global_s(16, 0.0, 1e12,
+                                              byte_s=1e-12) - costs.global_s(16, 0.0, 0.0), 1.0, 4)
+        self.assertAlmostEqual(costs.restart_s(16, 1e12, byte_s=1e-12) - costs.restart_s(16, 0.0),
+                               1.0, 4)
 
     def test_deeper_levels_take_longer_and_the_law_is_the_best_storage(self):
-        rows = {row["what"]: row["extrapolated_s"] for row in petascale.extrapolated(petascale.own_costs(ROWS))}
+        rows = {row["what"]: row["extrapolated_s"]
+                for row in petascale.extrapolated(petascale.own_costs(ROWS))}
         self.assertLess(rows["level 1"], rows["level 2"])
         self.assertAlmostEqual(rows["level 2"] - rows["level 1"], 38e12 / 2047 / 6.82e9, 1)
-        self.assertLess(rows["level 4, storage by the law"], rows["level 4, storage as the published dumps used it"])
+        self.assertLess(rows["level 4, storage by the law"],
+                        rows["level 4, storage as the published dumps used it"])
         self.assertGreater(rows["level 4, storage by the law"], 76.0)
 
     def test_what_the_measurements_do_not_tell_is_not_extrapolated(self):
-        costs = petascale.own_costs([weak(row.nodes, row.ranks, 1e6 * row.rank_mb, byte_s=0.0) for row in ROWS])
-        costs = petascale.OwnCosts(costs.launch, (*costs.stop[:2], 0.0), (*costs.local[:2], 0.0), costs.more_of_global, costs.restart)
+        costs = petascale.own_costs([weak(row.nodes, row.ranks, 1e6 * row.rank_mb, byte_s=0.0)
+                                     for row in ROWS])
+        costs = petascale.OwnCosts(costs.launch, (*costs.stop[:2], 0.0), (*costs.local[:2], 0.0),
+                                   costs.more_of_global, costs.restart)
         for row in petascale.extrapolated(costs):
             with self.subTest(row["what"]):
                 is_known = row["what"] == "launch" or row["what"].startswith("restart")
@@ -146,13 +164,15 @@ class ExtrapolationTest(unittest.TestCase):
 
     def test_a_launch_that_the_fit_finds_free_is_not_known(self):
         costs = petascale.own_costs(ROWS)
-        free = petascale.OwnCosts((0.0, 0.0), costs.stop, costs.local, costs.more_of_global, costs.restart)
+        free = petascale.OwnCosts((0.0, 0.0), costs.stop, costs.local, costs.more_of_global,
+                                  costs.restart)
         (launch,) = [row for row in petascale.extrapolated(free) if row["what"] == "launch"]
         self.assertEqual((launch["extrapolated_s"], launch["rests_on"]), (None, petascale.UNKNOWN))
 
     def test_no_row_of_it_is_called_measured_where_its_storage_is_assumed(self):
         for row in petascale.extrapolated(petascale.own_costs(ROWS)):
-            self.assertEqual("level 4" in row["what"] or row["what"].startswith("restart"), "assumed storage" in row["rests_on"])
+            self.assertEqual("level 4" in row["what"] or row["what"].startswith("restart"),
+                             "assumed storage" in row["rests_on"])
 
 
 class ClaimsTest(unittest.TestCase):
@@ -164,9 +184,11 @@ class ClaimsTest(unittest.TestCase):
         self.assertEqual(len(rows), 2 * (4 + 2 + 5 + 2 + 12) + 4)
 
     def test_a_benchmark_is_the_same_in_any_class_but_not_with_another_mpi(self):
-        one = {"processes": 4, "mpi": "Open MPI", "checkpoint_s": 1.5, "restart_s": 2.5, "overhead_pct": 0.3}
+        one = {"processes": 4, "mpi": "Open MPI", "checkpoint_s": 1.5, "restart_s": 2.5,
+               "overhead_pct": 0.3}
         rows = claims.rows({"lu.A": one})
         ours = {row["program"] for row in rows if row["ours"] is not None}
         self.assertEqual(ours, {"LU.E", "LU.E, Open MPI"})
-        self.assertTrue(all("not the same machine" in row["ours_of"] for row in rows if row["ours"] is not None))
+        self.assertTrue(all("not the same machine" in row["ours_of"]
+                            for row in rows if row["ours"] is not None))
         self.assertEqual({row["ours"] for row in rows if row["ours"] is not None}, {1.5, 2.5, 0.3})

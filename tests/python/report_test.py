@@ -35,7 +35,8 @@ class ReportTest(unittest.TestCase):
 
     def test_what_is_no_more_than_its_uncertainty_is_said_to_be_below_their_sum(self):
         keep = samples.phase("keep", 11, 1, 10.0) | {"uncertainty": samples.off(15.0)}
-        self.assertIn("&lt; 25 J", self.page(self.account([samples.energy(1120.0, 10.0, 900.0, [keep])])))
+        self.assertIn("&lt; 25 J",
+                      self.page(self.account([samples.energy(1120.0, 10.0, 900.0, [keep])])))
 
     def test_an_estimate_without_a_bound_is_marked_as_one(self):
         line = samples.energy(1120.0, 10.0, 987.65, [])
@@ -56,14 +57,16 @@ class ReportTest(unittest.TestCase):
         self.assertIn("energy of the whole job, measured", page)
 
     def test_boards_without_a_meter_and_what_tells_a_slow_total_apart_are_named(self):
-        line = samples.energy(1060.0, 60.0, 6000.0, [], told_apart_by="package+dram", left_out=["gpu boards of AMD: 2 seen", 7])
+        line = samples.energy(1060.0, 60.0, 6000.0, [], told_apart_by="package+dram",
+                              left_out=["gpu boards of AMD: 2 seen", 7])
         texts = report.notes_of(self.account([line]))
         self.assertIn("Phases are told apart by package+dram, calibrated against the slower meter of the total.", texts)
         self.assertIn("gpu boards of AMD: 2 seen.", texts)
 
     def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):
         used = {"job_s": 30.0, "others_s": 10.0, "others_most_s": 10.0}
-        line = samples.energy(1120.0, 10.0, 1000.0, [], processors=used | {"job_j": 750.0, "job_attribution_j": 100.0})
+        line = samples.energy(1120.0, 10.0, 1000.0, [],
+                              processors=used | {"job_j": 750.0, "job_attribution_j": 100.0})
         line["whole"] |= {"uncertainty": samples.off(5.0, 40.0), "ends_j": [0.0, 0.0]}
         page = self.page(self.account([line]))
         self.assertIn("Whole nodes, shared with others: 25 % of the processor time", page)
@@ -74,14 +77,19 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn("shared with others", self.page(self.account([line])))
 
     def test_lost_work_and_slowed_phases_are_named(self):
-        slowed = samples.phase("global", 11, 4, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.84})
-        page = self.page(self.account([*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))
-        self.assertIn("Start 2 went back to version 10: 20.00 s and 2,000 J of the program were for nothing.", page)
+        slowed = samples.phase("global", 11, 4, 5.0,
+                               slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.84})
+        page = self.page(self.account(
+            [*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))
+        self.assertIn(
+            "Start 2 went back to version 10: 20.00 s and 2,000 J of the program were for nothing.",
+            page)
         self.assertIn("clocks emulated", page)
         self.assertIn('data-value="0.84"', page)
 
     def test_a_job_without_a_source_has_times_and_no_joules(self):
-        bare = samples.energy(10.0, 10.0, 0.0, [samples.phase("keep", 1, 1, ...)], total="", sources=[])
+        bare = samples.energy(10.0, 10.0, 0.0, [samples.phase("keep", 1, 1, ...)], total="",
+                              sources=[])
         bare |= {"program": {}, "whole": {}}
         page = self.page(self.account([bare]))
         self.assertIn("no source of energy", page)

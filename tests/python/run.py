@@ -13,4 +13,5 @@ if __name__ == "__main__":
     start.use_python_that_has(start.NEEDED_BY_STUDIES)
     import unittest
 
-    unittest.main(module=sys.argv[1].removesuffix(".py"), argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    unittest.main(module=sys.argv[1].removesuffix(".py"), argv=sys.argv[:1] + sys.argv[2:],
+                  verbosity=2)

@@ -52,7 +52,8 @@ class PlanTest(unittest.TestCase):
             self.carry_out(self.plan(fails=["b"]))
         self.plan().show(shown)
         self.assertEqual(shown.getvalue().splitlines(),
-                         ["    done  run a", "    30 s  run b", "    30 s  run c", "2 of 3 runs to do, about 60 s"])
+                         ["    done  run a", "    30 s  run b", "    30 s  run c",
+                          "2 of 3 runs to do, about 60 s"])
 
     def test_results_of_other_settings_are_not_mixed_in(self):
         self.carry_out(self.plan(ranks=(2, 4)))
@@ -68,4 +69,5 @@ class PlanTest(unittest.TestCase):
 
     def test_a_table_has_the_columns_of_all_rows_and_nothing_for_what_is_not_known(self):
         text = runs.csv_of([{"a": 1, "b": None}, {"a": 0, "c": "x,y"}]).decode()
-        self.assertEqual(list(csv.reader(io.StringIO(text))), [["a", "b", "c"], ["1", "", ""], ["0", "", "x,y"]])
+        self.assertEqual(list(csv.reader(io.StringIO(text))),
+                         [["a", "b", "c"], ["1", "", ""], ["0", "", "x,y"]])

@@ -10,29 +10,35 @@ PHI = 0.5
 
 
 def arguments(**more):
-    return argparse.Namespace(**{"repetitions": 2, "size": 1500.0, "medium": [("local", "/a"), ("ip", "/b")], "actuator": "cpufreq",
-                                 "clocks": (1.0, 0.8, 0.5), "machine": "m510-broadwell", "seconds": 1.0,
+    return argparse.Namespace(**{"repetitions": 2, "size": 1500.0,
+                                 "medium": [("local", "/a"), ("ip", "/b")], "actuator": "cpufreq",
+                                 "clocks": (1.0, 0.8, 0.5), "machine": "m510-broadwell",
+                                 "seconds": 1.0,
                                  "output": pathlib.Path("/out")} | more)
 
 
 def line(clock, rest_w, kind="measured"):
     seconds = PHI / clock + 1 - PHI
     cpu = seconds * (0.2 + 0.8 * clock**3)
-    return {"asked": clock, "obtained": clock, "seconds": seconds, "passes": 3, "raw_bytes": 1e9, "joules": cpu + rest_w * seconds,
+    return {"asked": clock, "obtained": clock, "seconds": seconds, "passes": 3, "raw_bytes": 1e9,
+            "joules": cpu + rest_w * seconds,
             "joules_of": {"package": cpu, "dram": 0.1}, "energy_of": "node", "energy_kind": kind}
 
 
 def study(chosen, kind="measured", rest_w=10.0):
     gears = {"gears": [line(clock, rest_w, kind) for clock in throttle._gears(chosen)]}
-    results = {f"{medium}-{i + 1}": gears for medium in throttle._media(chosen) for i in range(chosen.repetitions)}
-    shares = [{"nodes": nodes, "work_s": 100.0, "work": 0.7, "checkpoints": 0.1, "rework": 0.1, "restarts": 0.1}
+    results = {f"{medium}-{i + 1}": gears for medium in throttle._media(chosen)
+               for i in range(chosen.repetitions)}
+    shares = [{"nodes": nodes, "work_s": 100.0, "work": 0.7, "checkpoints": 0.1, "rework": 0.1,
+               "restarts": 0.1}
               for nodes in throttle.SIZES]
     return throttle.Study(chosen, results | {"figure-1": {"sizes": shares}})
 
 
 class ThrottleTest(unittest.TestCase):
     def test_gears_go_from_the_highest_published_clock_to_the_lowest(self):
-        self.assertEqual((len(throttle.GEARS), throttle.GEARS[0], throttle.GEARS[-1]), (6, 1.0, 0.368))
+        self.assertEqual((len(throttle.GEARS), throttle.GEARS[0], throttle.GEARS[-1]),
+                         (6, 1.0, 0.368))
 
     def test_the_processor_saves_where_the_node_that_draws_much_else_does_not(self):
         found = study(arguments())
@@ -46,10 +52,12 @@ class ThrottleTest(unittest.TestCase):
     def test_joules_count_only_if_a_counter_measured_them_at_real_clocks(self):
         for found in (study(arguments(actuator="emulated")), study(arguments(), kind="modelled")):
             self.assertFalse(found.is_real)
-            self.assertEqual({(gear.cpu, gear.node) for gear in found.gears("local")}, {(None, None)})
+            self.assertEqual({(gear.cpu, gear.node) for gear in found.gears("local")},
+                             {(None, None)})
             self.assertAlmostEqual(found.gears("local")[-1].time, 1.5)
             self.assertIn("only where power falls by more than 33 %", found.conclusion("local"))
-            self.assertEqual({row["here_node_energy_over_full"] for row in found.comparison() if row["medium"] == "local"}, {None})
+            self.assertEqual({row["here_node_energy_over_full"]
+                              for row in found.comparison() if row["medium"] == "local"}, {None})
 
     def test_without_an_actuator_nothing_is_said_of_slower_clocks(self):
         found = study(arguments(actuator="none"))

@@ -7,7 +7,8 @@ from diapause.study import launched, programs, transparent
 
 
 def arguments(**more):
-    return argparse.Namespace(**{"ranks": (1, 2), "size": (64.0,), "repetitions": 3, "seconds": 20.0, "nodes": (1, 2), "program": None} | more)
+    return argparse.Namespace(**{"ranks": (1, 2), "size": (64.0,), "repetitions": 3,
+                                 "seconds": 20.0, "nodes": (1, 2), "program": None} | more)
 
 
 def study(chosen, refused=""):
@@ -15,19 +16,22 @@ def study(chosen, refused=""):
     for case in transparent._cases(chosen):
         for i in range(chosen.repetitions):
             results[transparent._key(case, i + 1)] = {} if refused else {
-                "native_once_s": 1.0, "native_s": 20.0 + i, "launched_once_s": 1.5, "launched_s": 21.0 + i, "checkpoint_s": 4.0 + i,
-                "stood_still_s": 0.5, "image_bytes": 1e9, "restart_s": 3.0}
+                "native_once_s": 1.0, "native_s": 20.0 + i, "launched_once_s": 1.5,
+                "launched_s": 21.0 + i, "checkpoint_s": 4.0 + i, "stood_still_s": 0.5,
+                "image_bytes": 1e9, "restart_s": 3.0}
     for nodes, ranks, size_mb in transparent._weak_cases(chosen):
         for i in range(chosen.repetitions):
             image = 1e6 * size_mb * nodes * ranks
             results[transparent._weak_key((nodes, ranks, size_mb), i + 1)] = {} if refused else {
-                "native_once_s": 1.0, "launched_once_s": 1.5 + i, "image_bytes": image, "stop_s": 0.01 * ranks, "local_s": 0.1 + 0.001 * ranks * size_mb,
-                "global_s": 0.2 + 0.001 * ranks * size_mb + image / 1e9, "restart_s": 0.5 + image / 2e9, "restart_level": 4}
+                "native_once_s": 1.0, "launched_once_s": 1.5 + i, "image_bytes": image,
+                "stop_s": 0.01 * ranks, "local_s": 0.1 + 0.001 * ranks * size_mb,
+                "global_s": 0.2 + 0.001 * ranks * size_mb + image / 1e9,
+                "restart_s": 0.5 + image / 2e9, "restart_level": 4}
     for name, _ in chosen.program or ():
         for i in range(chosen.repetitions):
             results[transparent._program_key(name, i + 1)] = {} if refused else {
-                "processes": 2, "mpi": "Open MPI", "native_s": 10.0 + i, "launched_s": 10.5 + i, "checkpoint_s": 3.0 + i, "restart_s": 2.0,
-                "image_bytes": 1e8}
+                "processes": 2, "mpi": "Open MPI", "native_s": 10.0 + i, "launched_s": 10.5 + i,
+                "checkpoint_s": 3.0 + i, "restart_s": 2.0, "image_bytes": 1e8}
     return transparent.Study(chosen, results)
 
 
@@ -94,11 +98,13 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(overhead["published"], 0.1)
         self.assertAlmostEqual(overhead["ours"], 5.0)
         self.assertIn("LU.A, 2 processes; not the same machine", overhead["ours_of"])
-        (checkpoint,) = [row for row in rows if row["program"] == "LU.E, Open MPI" and row["quantity"] == "checkpoint, s"]
+        (checkpoint,) = [row for row in rows if row["program"] == "LU.E, Open MPI"
+                         and row["quantity"] == "checkpoint, s"]
         self.assertEqual(checkpoint["ours"], 4.0)
 
     def test_options_name_a_program_and_its_command(self):
-        self.assertEqual(transparent._program("LU.A=mpirun -n {ranks} lu"), ("LU.A", "mpirun -n {ranks} lu"))
+        self.assertEqual(transparent._program("LU.A=mpirun -n {ranks} lu"),
+                         ("LU.A", "mpirun -n {ranks} lu"))
         for text in ("LU.A", "LU.A=", "../x=lu", "=lu"):
             with self.subTest(text), self.assertRaises(argparse.ArgumentTypeError):
                 transparent._program(text)

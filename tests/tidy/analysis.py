@@ -25,9 +25,11 @@ def _run(tree, build, path):
     for file, line, text in _MESSAGE.findall(done.stdout):
         file = Path(file).resolve()
         if file.is_relative_to(tree.root.resolve()):
-            problems.append(Problem(file.relative_to(tree.root.resolve()).as_posix(), int(line), text))
+            problems.append(Problem(file.relative_to(tree.root.resolve()).as_posix(), int(line),
+                                    text))
     if done.returncode != 0 and not problems:
-        problems.append(Problem(path, 1, f"{TOOL} failed: {(done.stderr or done.stdout).strip()[-500:]}"))
+        problems.append(Problem(path, 1,
+                                f"{TOOL} failed: {(done.stderr or done.stdout).strip()[-500:]}"))
     return problems
 
 

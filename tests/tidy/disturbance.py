@@ -17,9 +17,11 @@ ALLOWED = {
     ("tests/cluster/batch.py", "/dev/shm"): "on machines of its own, with a memory of their own",
 }
 
-_SHARED = re.compile(r"""["'](/tmp|/var/tmp|/dev/shm)\b|\b(TempDir|temp_directory_path|gettempdir|mktemp)\s*\(""")
+_SHARED = re.compile(
+    r"""["'](/tmp|/var/tmp|/dev/shm)\b|\b(TempDir|temp_directory_path|gettempdir|mktemp)\s*\(""")
 _OWN = re.compile(r"XXXXXX|mkdtemp|TemporaryDirectory")
-_WORKING_DIRECTORY = re.compile(r"""\b(?:[io]?fstream|fopen|create_director(?:y|ies)|mkdir)\b[ \w]*[({]\s*["'](?![/"'])""")
+_WORKING_DIRECTORY = re.compile(
+    r"""\b(?:[io]?fstream|fopen|create_director(?:y|ies)|mkdir)\b[ \w]*[({]\s*["'](?![/"'])""")
 _EXPECTED = re.compile(r"EXPECT_(?:TRUE\((\w+)(?:\.has_value\(\))?\)|NE\((\w+), nullptr\))")
 
 
@@ -28,7 +30,9 @@ def _shared_names(path, text):
         found = _SHARED.search(content)
         name = (found[1] or found[2]) if found else None
         if name and not _OWN.search(content) and (path, name) not in ALLOWED:
-            yield Problem(path, line, f"{name}: a name that another test may use; take a directory of the test's own")
+            yield Problem(
+                path, line,
+                f"{name}: a name that another test may use; take a directory of the test's own")
         if _WORKING_DIRECTORY.search(content):
             yield Problem(path, line, "a file in the working directory, which tests share")
 
@@ -42,7 +46,9 @@ def _absent_results(path, text):
                 continue
             if re.search(rf"(?:[(=,]|return)\s*\*{name}\b|\*\s*std::move\({name}\)|std::move\(\*{name}\)|\b{name}->", rest):
                 line = function.first_line + function.body.count("\n", 0, match.start())
-                yield Problem(path, line, f"'{name}' is used although it may not be there: ASSERT_TRUE, or value_of()")
+                yield Problem(
+                    path, line,
+                    f"'{name}' is used although it may not be there: ASSERT_TRUE, or value_of()")
 
 
 def check(tree):

@@ -5,13 +5,15 @@ import re
 
 from sources import Problem
 
-_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+(\S+)", re.MULTILINE)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+(\S+)",
+                   re.MULTILINE)
 _DOCUMENT = re.compile(r"\bdocs/[\w./-]+\.md\b")
 
 
 def _prose(text):
     """The document without code, in which brackets are no links."""
-    text = re.sub(r"^(```|~~~).*?^\1", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^(```|~~~).*?^\1", lambda m: re.sub(r"[^\n]", " ", m.group()), text,
+                  flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"`[^`\n]*`", lambda m: " " * len(m.group()), text)
 
 

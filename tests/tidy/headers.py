@@ -5,8 +5,10 @@ import subprocess
 
 from sources import Problem
 
-FLAGS = ["-pedantic-errors", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-fsyntax-only"]
-# The C++ bindings of MPI are gone from the standard; a header that pulls them in would drown its user in warnings.
+FLAGS = ["-pedantic-errors", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror",
+         "-fsyntax-only"]
+# The C++ bindings of MPI are gone from the standard; a header that pulls them in would drown its
+# user in warnings.
 MPI_FLAGS = ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
 LANGUAGES = {"c": ["-x", "c", "-std=c11"], "c++": ["-x", "c++", "-std=c++20"]}
 COMPILERS = {"c": ["gcc", "clang-14"], "c++": ["g++", "clang++-14"]}
@@ -21,7 +23,8 @@ def compile_alone(tree, header, language, compiler):
     if compiler in MPI_COMPILERS[language]:
         flags += MPI_FLAGS
     program = f'#include "{header}"\n#include "{header}"\nint main(void) {{ return 0; }}\n'
-    done = subprocess.run([compiler, *flags, "-"], cwd=tree.root, input=program, capture_output=True, text=True)
+    done = subprocess.run([compiler, *flags, "-"], cwd=tree.root, input=program,
+                          capture_output=True, text=True)
     if done.returncode == 0:
         return None
     errors = [line for line in done.stderr.splitlines() if "error" in line]
@@ -37,5 +40,6 @@ def check(tree):
             for compiler in (MPI_COMPILERS if with_mpi else COMPILERS)[language]:
                 error = compile_alone(tree, header, language, compiler)
                 if error:
-                    problems.append(Problem(path, 1, f"does not compile alone with {compiler}: {error}"))
+                    problems.append(Problem(path, 1,
+                                            f"does not compile alone with {compiler}: {error}"))
     return problems

@@ -29,7 +29,8 @@ ALLOWED = {
     "cli": "agent base sys format store codec energy governor policy config redundancy model simulate diapause",
 }
 
-# The rooms of a folder, in their order: a room includes only rooms before it, so that there is no circle.
+# The rooms of a folder, in their order: a room includes only rooms before it, so that there is no
+# circle.
 ROOMS = {
     "engine": {
         "job": "",
@@ -41,8 +42,10 @@ ROOMS = {
     },
 }
 
-# Written as users would write them: they see the public headers and nothing else of src/ or include/.
-USERS = ("bindings/", "drop-in/", "apps/", "examples/", "tests/behaviour/", "tests/install/", "tests/languages/")
+# Written as users would write them: they see the public headers and nothing else of src/ or
+# include/.
+USERS = ("bindings/", "drop-in/", "apps/", "examples/", "tests/behaviour/", "tests/install/",
+         "tests/languages/")
 
 MPI_HEADERS = ("mpi.h", "diapause/diapause_mpi.h")
 MPI_PLACES = {
@@ -61,7 +64,8 @@ KERNEL_EXCEPTIONS = {
     "src/process/*": {"*": "asks the kernel of other processes: ptrace, namespaces, /proc"},
     "src/fabric/*": {"*": "lives in other programs, and shares memory with them"},
     "src/*_test.cpp": {"*": "tests prepare and look at the files and processes they talk about"},
-    "src/base/log.cpp": {"unistd.h": "the one write to standard error, with nothing below it to report to"},
+    "src/base/log.cpp": {
+        "unistd.h": "the one write to standard error, with nothing below it to report to"},
 }
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -70,7 +74,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTI
 def includes(text):
     """(header, whether it is in <>, line) of every #include."""
     code = blank(text, strings=False)
-    return [(m[2], m[1] == "<", code.count("\n", 0, m.start()) + 1) for m in _INCLUDE.finditer(code)]
+    return [(m[2], m[1] == "<", code.count("\n", 0, m.start()) + 1)
+            for m in _INCLUDE.finditer(code)]
 
 
 def _kernel_exception(path, header):
@@ -127,7 +132,8 @@ def check(tree):
     folders = set(tree.folders("src")) | set(ALLOWED)
     for path in tree.code():
         for header, system, line in includes(tree.read(path)):
-            ours = None if system and header.startswith("sys/") else _folder_problem(path, header, folders)
+            ours = None if system and header.startswith("sys/") else _folder_problem(
+                path, header, folders)
             for text in (ours, _room_problem(path, header), _place_problem(path, header, system)):
                 if text:
                     problems.append(Problem(path, line, text))

@@ -13,7 +13,8 @@ def _too_long(path, line, what, length, soft, hard):
     if length > hard:
         return [Problem(path, line, f"{what} has {length} lines; the limit is {hard}")]
     if length > soft:
-        return [Problem(path, line, f"{what} has {length} lines; more than {soft} wants a reason", hard=False)]
+        return [Problem(path, line, f"{what} has {length} lines; more than {soft} wants a reason",
+                        hard=False)]
     return []
 
 
@@ -21,7 +22,8 @@ def _functions(path, text):
     if not path.endswith(".py"):
         return [(f.name, f.first_line, f.last_line) for f in Outline(text).functions]
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return [(n.name, n.lineno, n.end_lineno) for n in ast.walk(ast.parse(text)) if isinstance(n, kinds)]
+    return [(n.name, n.lineno, n.end_lineno) for n in ast.walk(ast.parse(text))
+            if isinstance(n, kinds)]
 
 
 def _readme_problems(tree):
@@ -31,11 +33,13 @@ def _readme_problems(tree):
         if not any(tree.code([f"src/{folder}"])):
             continue  # nothing to explain yet
         if not (tree.root / path).is_file():
-            problems.append(Problem(path, 1, "missing: what lives here, what it may include, where to start reading"))
+            problems.append(Problem(
+                path, 1, "missing: what lives here, what it may include, where to start reading"))
             continue
         length = tree.read(path).count("\n")
         if not README_LEAST <= length <= README_MOST:
-            problems.append(Problem(path, 1, f"has {length} lines; {README_LEAST} to {README_MOST} are right"))
+            problems.append(
+                Problem(path, 1, f"has {length} lines; {README_LEAST} to {README_MOST} are right"))
     return problems
 
 

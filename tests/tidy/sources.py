@@ -5,7 +5,8 @@ import os
 import re
 from pathlib import Path
 
-CODE_FOLDERS = ("include", "src", "bindings", "drop-in", "apps", "examples", "tests", "bench", "fuzz")
+CODE_FOLDERS = ("include", "src", "bindings", "drop-in", "apps", "examples", "tests", "bench",
+                "fuzz")
 CODE_SUFFIXES = (".h", ".hpp", ".c", ".cpp")
 
 
@@ -30,8 +31,10 @@ class Tree:
         found = []
         for top in folders if folders is not None else (".",):
             for folder, children, names in os.walk(self.root / top):
-                children[:] = [c for c in children if c not in ("build", "__pycache__") and not c.startswith(".")]
-                found += [Path(folder, n).relative_to(self.root).as_posix() for n in names if n.endswith(suffixes)]
+                children[:] = [c for c in children if c not in ("build", "__pycache__")
+                               and not c.startswith(".")]
+                found += [Path(folder, n).relative_to(self.root).as_posix()
+                          for n in names if n.endswith(suffixes)]
         return sorted(found)
 
     def code(self, folders=CODE_FOLDERS):
@@ -67,7 +70,8 @@ def blank(text, strings=True):
 
 def without_preprocessor(code):
     """Blanks preprocessor lines with their continuations."""
-    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group()), code, flags=re.MULTILINE)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group()),
+                  code, flags=re.MULTILINE)
 
 
 @dataclasses.dataclass
@@ -96,7 +100,8 @@ _SCOPE_WORDS = re.compile(r"^(?:inline\s+)?(namespace|class|struct|union|enum|ex
 
 def _plain(header):
     """A declaration without what may stand before it or confuses: labels, attributes, template heads."""
-    header = re.sub(r"\[\[.*?\]\]|\b(?:alignas|__attribute__)\s*\(+.*?\)+", " ", header, flags=re.DOTALL)
+    header = re.sub(r"\[\[.*?\]\]|\b(?:alignas|__attribute__)\s*\(+.*?\)+", " ", header,
+                    flags=re.DOTALL)
     header = re.sub(r"\b(?:public|private|protected)\s*:(?!:)", " ", header)
     header = re.sub(r"\s+", " ", header).strip()
     while header.startswith("template <"):

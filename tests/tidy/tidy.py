@@ -32,10 +32,13 @@ RULES = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rule", choices=[*RULES, "analysis"])
-    parser.add_argument("--build", type=Path, help="build folder with compile_commands.json, for the rule `analysis`")
-    parser.add_argument("--fix", action="store_true", help="with the rule `format`: rewrite the files")
+    parser.add_argument("--build", type=Path,
+                        help="build folder with compile_commands.json, for the rule `analysis`")
+    parser.add_argument("--fix", action="store_true",
+                        help="with the rule `format`: rewrite the files")
     arguments = parser.parse_args()
     tree = Tree(Path(__file__).resolve().parents[2])
     if arguments.fix:

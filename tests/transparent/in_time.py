@@ -11,15 +11,16 @@ class InTime:
     def __init__(self, place, options, settings, on=()):
         self.place = place
         self.on = on
-        self.scenario = Scenario(place, ["sh", "-c", f"{place.own_copy(options.programs / 'counting')}; test $? = 7"])
+        self.scenario = Scenario(
+            place, ["sh", "-c", f"{place.own_copy(options.programs / 'counting')}; test $? = 7"])
         must(self.scenario.status == 0, f"undisturbed, it ended with {self.scenario.status}")
         place.settings = settings
         place.gate.unlink()
         self.printed = ""
 
     def submit(self, under=()):
-        return Job(self.place, "launch", "--name", "job", "--continue", *self.on, "--", *self.scenario.command,
-                   under=under)
+        return Job(self.place, "launch", "--name", "job", "--continue", *self.on, "--",
+                   *self.scenario.command, under=under)
 
     def stops(self, job, why):
         status, errors = job.wait()
@@ -34,7 +35,8 @@ class InTime:
             self.place.gate.touch()
             status, errors = job.wait()
             printed = earlier + job.output()
-            must(status == 0 and printed == self.scenario.reference and "cannot be reached" not in errors,
+            must(status == 0 and printed == self.scenario.reference
+                 and "cannot be reached" not in errors,
                  f"ended with {status}: {first_difference(printed, self.scenario.reference)}{errors}")
 
 
@@ -58,14 +60,17 @@ def in_time(place, options):
 
 def allocation(place, options):
     """A job is stopped before the end of its allocation."""
-    job_in_time = InTime(place, options, {"DIAPAUSE_DEADLINE_IN_S": "5", "DIAPAUSE_DEADLINE_MARGIN_S": "1"})
-    job_in_time.stops(job_in_time.submit(), "stopped in time: the allocation ends: version 1 at level")
+    job_in_time = InTime(place, options,
+                         {"DIAPAUSE_DEADLINE_IN_S": "5", "DIAPAUSE_DEADLINE_MARGIN_S": "1"})
+    job_in_time.stops(job_in_time.submit(),
+                      "stopped in time: the allocation ends: version 1 at level")
     job_in_time.is_completed()
 
 
 def nodes_in_time(place, options):
     """The same on several nodes: all of them stop, and all of them are finished."""
-    job_in_time = InTime(place, options, {"DIAPAUSE_DEADLINE_SIGNALS": "SIGUSR1"}, on=["--emulated-nodes", "3"])
+    job_in_time = InTime(place, options, {"DIAPAUSE_DEADLINE_SIGNALS": "SIGUSR1"},
+                         on=["--emulated-nodes", "3"])
     job = job_in_time.submit()
     job.wait_for_lines(8)
     job.process.send_signal(signal.SIGUSR1)
@@ -83,7 +88,9 @@ def not_in_time(place, options):
     job.wait_for_lines(4)
     job.process.send_signal(signal.SIGUSR1)
     status, errors = job.wait()
-    must(status == 9 and "heard" in job.output() and "the last checkpoint failed" in errors, f"ended with {status}: {errors}")
+    must(status == 9 and "heard" in job.output() and "the last checkpoint failed" in errors,
+         f"ended with {status}: {errors}")
 
 
-TESTS = {"in_time": in_time, "allocation": allocation, "nodes_in_time": nodes_in_time, "not_in_time": not_in_time}
+TESTS = {"in_time": in_time, "allocation": allocation, "nodes_in_time": nodes_in_time,
+         "not_in_time": not_in_time}

@@ -57,11 +57,13 @@ def mapped_disturbed(place, options):
     job.process.kill()
     job.process.wait()
     place.gate.touch()
-    until(lambda: job.output() or not os.path.exists(f"/proc/{keeper}"), "the job neither goes on nor ends")
+    until(lambda: job.output() or not os.path.exists(f"/proc/{keeper}"),
+          "the job neither goes on nor ends")
     must(job.output() in ("", "has True\n"), f"without its agent: {job.output()}")
     until(lambda: not os.path.exists(f"/proc/{keeper}"), "the job does not end")
     # The tiers are locked until whoever ended the job has ended, too.
-    until(lambda: place.verb("restart", "job", "--mapped")[:2] == (0, "has True\n"), "it cannot be restarted")
+    until(lambda: place.verb("restart", "job", "--mapped")[:2] == (0, "has True\n"),
+          "it cannot be restarted")
 
 
 def mapped_damaged(place, options):
@@ -77,7 +79,8 @@ def mapped_damaged(place, options):
     damage_all(place.root / "memory")
     place.gate.touch()
     status, output, errors = place.verb("restart", "job", "--mapped")
-    must(status == 0 and output == "has True\n" and "is damaged" in errors, f"{status} {output} {errors}")
+    must(status == 0 and output == "has True\n" and "is damaged" in errors,
+         f"{status} {output} {errors}")
     damage_all(place.root / "global")
     for number in range(2):
         status, output, errors = place.verb("restart", "job", "--mapped")

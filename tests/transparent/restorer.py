@@ -9,10 +9,12 @@ import sys
 def main():
     program = sys.argv[1]
     symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    places = {name: int(value, 16) for value, _, name in re.findall(r"^(\w+) (\w) (\w+)$", symbols, re.MULTILINE)}
+    places = {name: int(value, 16)
+              for value, _, name in re.findall(r"^(\w+) (\w) (\w+)$", symbols, re.MULTILINE)}
     begin, end = places["diapause_call_table_begin"], places["diapause_call_table_end"]
     code = subprocess.run(
-        ["objdump", "-D", "-j", ".rodata", f"--start-address={begin}", f"--stop-address={end}", program],
+        ["objdump", "-D", "-j", ".rodata", f"--start-address={begin}", f"--stop-address={end}",
+         program],
         capture_output=True, text=True, check=True).stdout
     instructions = re.findall(r"^\s+([0-9a-f]+):\t[0-9a-f ]+\t(.+)$", code, re.MULTILINE)
     assert len(instructions) > 20, code

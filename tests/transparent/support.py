@@ -68,8 +68,7 @@ class Place:
         return plain | {"TRANSPARENT_GATE": str(self.gate), "TMPDIR": str(self.work), "HOME": str(self.work),
                         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                         "DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
-                        "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0",
-                        "DIAPAUSE_CAPTURE_STRATEGY": self.capture} | self.settings
+                        "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0", "DIAPAUSE_CAPTURE_STRATEGY": self.capture} | self.settings
 
     def image_bytes(self):
         """What the files in the memory tier have together."""
@@ -81,8 +80,10 @@ class Place:
 
     def start(self, words, output):
         credentials = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
-        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.PIPE, cwd=self.work, env=self.environment(), text=True, **credentials)
+        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
+                                   stdout=output,
+                                   stderr=subprocess.PIPE, cwd=self.work, env=self.environment(),
+                                   text=True, **credentials)
         self.started.append(process)
         return process
 
@@ -103,9 +104,11 @@ class Place:
             if process.poll() is not None:
                 continue
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-                children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                children = pathlib.Path(
+                    f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
                 ours = [*map(int, children), process.pid]
-                ours += [pid for child in ours[:-1] if nodes.is_agent(child) for pid in nodes.children_of(child)]
+                ours += [pid for child in ours[:-1] if nodes.is_agent(child)
+                         for pid in nodes.children_of(child)]
                 for pid in ours:
                     os.kill(pid, signal.SIGKILL)
             process.wait()
@@ -146,7 +149,8 @@ class Job:
 
     def kill(self):
         """Its first process, and so all of it at once."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        children = pathlib.Path(
+            f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         must(len(children) == 1, f"the agent has {len(children)} children: {self.output()}")
         os.kill(int(children[0]), signal.SIGKILL)
         status, _ = self.wait()
@@ -173,7 +177,8 @@ class Scenario:
         self.lines = lines
         self.place.gate.touch()
         self.status, self.reference, errors = place.run(command)
-        must(self.status in (0, 7), f"undisturbed, it ended with {self.status}: {self.reference}{errors}")
+        must(self.status in (0, 7),
+             f"undisturbed, it ended with {self.status}: {self.reference}{errors}")
 
     def launch(self):
         """A job that does not end before ends_well()."""
@@ -230,7 +235,8 @@ def damage(image):
 
 def damage_all(directory):
     """All images in a tier."""
-    images = [path for path in directory.rglob("*") if path.is_file() and path.stat().st_size > 1 << 20]
+    images = [path for path in directory.rglob("*") if path.is_file()
+              and path.stat().st_size > 1 << 20]
     must(images, f"{directory} has no images")
     for image in images:
         damage(image)

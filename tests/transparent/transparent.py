@@ -69,7 +69,8 @@ def carried(place, options):
         job.wait_for_lines(1)
         for _ in range(4):
             job.checkpoint()
-        spares = [path for path in place.root.glob("memory/**/spare/*") if path.stat().st_size > 192 << 20]
+        spares = [path for path in place.root.glob("memory/**/spare/*")
+                  if path.stat().st_size > 192 << 20]
         must(spares, "there is no file for the next image")
         # A checkpoint that had to wait may have left one more.
         for path in spares:
@@ -80,7 +81,8 @@ def carried(place, options):
                 spare.write(bytes([byte[0] ^ 1]))
         job.checkpoint()
         status, output, errors = place.verb("verify", "job")
-        must((status != 0) == is_carried, f"with an audit of {percent} %, verify says {status}: {output}{errors}")
+        must((status != 0) == is_carried,
+             f"with an audit of {percent} %, verify says {status}: {output}{errors}")
         job.kill()
 
 
@@ -123,7 +125,8 @@ for i in range(20):
 
 def mpi(place, options):
     """Two ranks and their launcher."""
-    scenario = Scenario(place, [options.mpirun, "-n", "2", place.own_copy(options.programs / "ring")])
+    scenario = Scenario(place,
+                        [options.mpirun, "-n", "2", place.own_copy(options.programs / "ring")])
     scenario.goes_on()
     scenario.is_restarted(2)
 
@@ -161,7 +164,8 @@ class ScenarioOnNodes(Scenario):
 
 def across(place, options):
     """Connections between two nodes, in every state."""
-    scenario = ScenarioOnNodes(place, [place.own_copy(options.programs / "across")], nodes.OnNodes(place, 2))
+    scenario = ScenarioOnNodes(place, [place.own_copy(options.programs / "across")],
+                               nodes.OnNodes(place, 2))
     scenario.goes_on()
     scenario.restarted(1)
     scenario.survives(2, 1)
@@ -177,7 +181,8 @@ def silent(place, options):
     agent = on.agents(job)[1]
     os.kill(agent, signal.SIGSTOP)
     status, _, errors = place.verb("checkpoint", "job")
-    must(status != 0 and "node2 did not answer within" in errors, f"the silent node is not named: {errors}")
+    must(status != 0 and "node2 did not answer within" in errors,
+         f"the silent node is not named: {errors}")
     os.kill(agent, signal.SIGCONT)
     job.checkpoint("--level", "2")
     scenario.ends_well(job, job.output)
@@ -187,11 +192,14 @@ def mpi_nodes(place, options):
     """Four ranks on four nodes, of which one is lost with what it stored."""
     version = subprocess.run([options.mpirun, "--version"], capture_output=True, text=True).stdout
     # Ranks of other jobs on this machine listen at the first ports that are free from 1024 on.
-    place.settings |= {"OMPI_MCA_btl_tcp_port_min_v4": str(10_000 + os.getpid() % 20_000), "OMPI_MCA_btl_tcp_port_range_v4": "100"}
+    place.settings |= {"OMPI_MCA_btl_tcp_port_min_v4": str(10_000 + os.getpid() % 20_000),
+                       "OMPI_MCA_btl_tcp_port_range_v4": "100"}
     each_on_its_node = ["--map-by", "node"] if "Open" in version else ["-ppn", "1"]
-    command = [options.mpirun, "-n", "4", *each_on_its_node, place.own_copy(options.programs / "ring")]
+    command = [options.mpirun, "-n", "4", *each_on_its_node,
+               place.own_copy(options.programs / "ring")]
     # Undisturbed, all ranks are on this machine.
-    scenario = ScenarioOnNodes(place, [options.mpirun, "-n", "4", place.own_copy(options.programs / "ring")],
+    scenario = ScenarioOnNodes(place, [options.mpirun, "-n", "4",
+                                       place.own_copy(options.programs / "ring")],
                                nodes.OnNodes(place, 4))
     scenario.command = command
     scenario.goes_on()
@@ -218,8 +226,10 @@ def forwarding(place, options):
     status, errors = job.wait()
     must(status == 9, f"ended with {status}: {errors}")
     _, history, errors = place.verb("history", "job")
-    must("went on from version 1 in " in history, f"the restart is not in the history: {history}{errors}")
-    must("2 starts, 1 failure, 1 restart" in history, f"the killed start did not fail: {history}{errors}")
+    must("went on from version 1 in " in history,
+         f"the restart is not in the history: {history}{errors}")
+    must("2 starts, 1 failure, 1 restart" in history,
+         f"the killed start did not fail: {history}{errors}")
 
 
 def interval(place, options):
@@ -239,7 +249,8 @@ def interval(place, options):
     job.kill()
     job = Job(place, "restart", "--interval", "0.2", "job")
     before = set(seen)
-    until(lambda: seen.update(versions()) or len(seen) > len(before), "no checkpoint after the restart")
+    until(lambda: seen.update(versions()) or len(seen) > len(before),
+          "no checkpoint after the restart")
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
@@ -301,7 +312,8 @@ class Software:
 
     def must_refuse(self, words, why):
         status, output, errors = self.place.verb("restart", "job", *words)
-        must(status == 125 and output == "" and str(self.file) in errors and why in errors, f"{status} {output}{errors}")
+        must(status == 125 and output == "" and str(self.file) in errors and why in errors,
+             f"{status} {output}{errors}")
 
     def ends_well(self, job):
         self.scenario.ends_well(job, job.output, begins_anywhere=True)
@@ -325,7 +337,8 @@ def libraries(place, options):
     must(software.copies_in_checkpoint(job, 1) == {0}, "the image holds what the file holds")
     # The mapped file is gone, and what stands in its place is not what was mapped.
     software.replace(software.bytes.upper())
-    must(software.copies_in_checkpoint(job, 1) == {1}, "the image relies on a file that was not mapped")
+    must(software.copies_in_checkpoint(job, 1) == {1},
+         "the image relies on a file that was not mapped")
     job.kill()
     software.ends_well(Job(place, "restart", "job"))
 
@@ -343,7 +356,8 @@ def moved(place, options):
     software.file.unlink()
     for level in (1, 4):
         job = Job(place, "restart", "job")
-        must(software.copies_in_checkpoint(job, level) == {1}, "after the move, the page is not in the image once")
+        must(software.copies_in_checkpoint(job, level) == {1},
+             "after the move, the page is not in the image once")
         job.kill()
     # Without directories of the machine's files, all levels hold all pages.
     software.replace(software.bytes)
@@ -364,7 +378,8 @@ def refuses(place, command, *what):
         status, _, errors = place.verb(*words)
         must(status == 3, f"ended with {status}: {errors}")
         for one in what:
-            must(re.search(r"process \d+ \(refused\) " + one, errors), f"does not say {one!r}: {errors}")
+            must(re.search(r"process \d+ \(refused\) " + one, errors),
+                 f"does not say {one!r}: {errors}")
     scenario.ends_well(job, job.output)
     status, _, errors = place.verb("restart", "job")
     must(status == 125 and "no checkpoints" in errors, errors)
@@ -376,8 +391,10 @@ def refused(place, options):
     """What cannot be restored is named, and the job runs on."""
     program = place.own_copy(options.programs / "refused")
     refuses(place, [program], r"has descriptor \d+ \(socket:.*a socket of family 16")
-    refuses(place, [program, "segment"], r"has memory at 0x[0-9a-f]+ of a System V segment, of which other parts")
-    refuses(place, [program, "many"], "shares its memory.* with process", "is in the directory .*lost",
+    refuses(place, [program, "segment"],
+            r"has memory at 0x[0-9a-f]+ of a System V segment, of which other parts")
+    refuses(place, [program, "many"], "shares its memory.* with process",
+            "is in the directory .*lost",
             r"has descriptor \d+ \(anon_inode:\[eventpoll\]\), which watches")
     if os.geteuid() == 0 and not place.user:
         refuses(place, [program, "user"], "runs as another user")
@@ -433,7 +450,8 @@ def elsewhere(place, options):
     del options
     processors = os.sched_getaffinity(0)
     if len(processors) < 2 or shutil.which("taskset") is None or os.getpriority(os.PRIO_PROCESS, 0) != 0:
-        raise Skipped("the machine has one processor, or no taskset, or this test does not run as others do")
+        raise Skipped(
+            "the machine has one processor, or no taskset, or this test does not run as others do")
     place.gate.unlink(missing_ok=True)
     job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", BOUND)
     job.wait_for_lines(1)
@@ -446,12 +464,15 @@ def elsewhere(place, options):
     printed = job.output().splitlines()[-1]
     expected = {f"[{first}] 3", f"[{first}] 10"} if place.user == 0 else {f"[{first}] 10"}
     must(status == 0 and printed in expected, f"ended with {status}: {job.output()}{errors}")
-    must("the binding to processors: it names none" in errors, f"the lost binding is not told: {errors}")
-    must(printed.endswith(" 3") or "the niceness: Permission denied" in errors, f"the lost niceness is not told: {errors}")
+    must("the binding to processors: it names none" in errors,
+         f"the lost binding is not told: {errors}")
+    must(printed.endswith(" 3") or "the niceness: Permission denied" in errors,
+         f"the lost niceness is not told: {errors}")
     job = Job(place, "restart", "job")
     status, errors = job.wait()
     expected = f"[{max(processors)}] 3"
-    must(status == 0 and job.output().splitlines()[-1] == expected, f"ended with {status}: {job.output()}{errors}")
+    must(status == 0 and job.output().splitlines()[-1] == expected,
+         f"ended with {status}: {job.output()}{errors}")
 
 
 HASTY = """
@@ -525,14 +546,16 @@ def rests(place, options):
         must(time.monotonic() < end, f"it still waits: {job.output()}")
         place.verb("checkpoint", "job")
     status, errors = job.wait()
-    must(status == 0 and job.output().count("\n") == 3, f"ended with {status}: {job.output()}{errors}")
+    must(status == 0 and job.output().count("\n") == 3,
+         f"ended with {status}: {job.output()}{errors}")
 
 
 def checked(place, options):
     """`launch --check` names what stands in the way, once, and takes no checkpoint."""
     scenario = Scenario(place, [place.own_copy(options.programs / "refused")])
     place.gate.unlink()
-    job = Job(place, "launch", "--name", "job", "--check", "--interval", "0.1", "--", *scenario.command)
+    job = Job(place, "launch", "--name", "job", "--check", "--interval", "0.1", "--",
+              *scenario.command)
     text = ""
     while "a socket of family 16" not in text:
         line = job.process.stderr.readline()
@@ -608,30 +631,38 @@ def damaged(place, options):
     damage(newest.pop())
     place.gate.touch()
     status, output, errors = place.verb("restart", "job")
-    must(status == 0 and output.splitlines() == ["short", "long again", "100 True"], f"{status} {output} {errors}")
+    must(status == 0 and output.splitlines() == ["short", "long again", "100 True"],
+         f"{status} {output} {errors}")
     must("version 2: " in errors and "is damaged" in errors, f"the damage is not told: {errors}")
     for image in before:
         if image.exists():
             damage(image)
     (place.work / "state").write_bytes(b"x" * 100)
     status, output, errors = place.verb("restart", "job", "1")
-    must(status == 0 and output.splitlines()[-1] == "100 True", f"from another copy: {status} {output} {errors}")
+    must(status == 0 and output.splitlines()[-1] == "100 True",
+         f"from another copy: {status} {output} {errors}")
 
 
 TESTS = {
-    "counting": program_test("counting"), "threads": program_test("threads"), "signals": program_test("signals"),
-    "memory": program_test("memory"), "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
-    "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
-    "terminal": program_test("terminal"), "segments": program_test("segments"),
-    "typed": program_test("typed"), "objects": program_test("objects"), "timers": program_test("timers"),
-    "notices": program_test("notices"), "stopped": program_test("stopped"), "queued": program_test("queued"), "rights": program_test("rights"),
-     "pages": pages, "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
-    "mpi": mpi, "mpi_nodes": mpi_nodes, "across": across, "silent": silent, "forwarding": forwarding, "interval": interval,
-    "libraries": libraries, "moved": moved,
-    "increments": increments, "carried": carried, "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
-    "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
-    "families": program_test("families"), "views": program_test("views"), "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty, "orphaned": orphaned, "killed": killed,
-    "damaged": damaged,
+    "counting": program_test("counting"), "threads": program_test("threads"),
+    "signals": program_test("signals"), "memory": program_test("memory"),
+    "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
+    "events": program_test("events"), "sockets": program_test("sockets"),
+    "internet": program_test("internet"), "terminal": program_test("terminal"),
+    "segments": program_test("segments"),
+    "typed": program_test("typed"), "objects": program_test("objects"),
+    "timers": program_test("timers"),
+    "notices": program_test("notices"), "stopped": program_test("stopped"),
+    "queued": program_test("queued"), "rights": program_test("rights"), "pages": pages,
+    "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
+    "mpi": mpi, "mpi_nodes": mpi_nodes, "across": across, "silent": silent,
+    "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
+    "increments": increments, "carried": carried, "checked": checked, "waiting": waiting,
+    "pipeline": pipeline, "interpreter": interpreter, "refused": refused, "rests": rests,
+    "momentary": momentary, "hostile": hostile,
+    "families": program_test("families"), "views": program_test("views"),
+    "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty,
+    "orphaned": orphaned, "killed": killed, "damaged": damaged,
 }
 
 

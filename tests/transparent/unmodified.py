@@ -182,11 +182,16 @@ def go(place, options):
         return None
     (place.root / "steps.go").write_text(GO)
     subprocess.run([compiler, "build", "-o", "steps", "steps.go"], cwd=place.root, check=True,
-                   env=place.environment() | {"GOCACHE": str(place.root / "cache"), "GOFLAGS": "-mod=mod",
-                                              "PATH": str(pathlib.Path(compiler).parent) + ":/usr/bin:/bin"})
+                   env=place.environment() | {"GOCACHE": str(place.root / "cache"),
+                                              "GOFLAGS": "-mod=mod",
+                                              "PATH": str(pathlib.Path(compiler).parent)
+                                              + ":/usr/bin:/bin"})
     return [place.root / "steps"]
 
 
-# A function of place and options each, which returns a command, or None if the machine has no such program.
-COMMANDS = {"numpy": python(NUMPY), "workers": python(WORKERS), "database": python(DATABASE), "ranks": ranks,
-            "node": found("node", "-e", NODE), "java": java, "go": go, "perl": found("perl", "-e", PERL)}
+# A function of place and options each, which returns a command, or None if the machine has no such
+# program.
+COMMANDS = {"numpy": python(NUMPY), "workers": python(WORKERS), "database": python(DATABASE),
+            "ranks": ranks,
+            "node": found("node", "-e", NODE), "java": java, "go": go,
+            "perl": found("perl", "-e", PERL)}
