@@ -10,7 +10,8 @@ import dataclasses
 from diapause import records
 
 # In the order in which they happen; what a later version of the library adds comes behind.
-CHECKPOINT_PHASES = ("wait", "capture", "drain", "keep", "partner", "parity", "encode", "global", "publish")
+CHECKPOINT_PHASES = ("wait", "capture", "drain", "keep", "partner", "parity", "encode", "global",
+                     "publish")
 RESTART_PHASES = ("inventory", "verify", "fetch", "rebuild", "restore")
 PHASES = CHECKPOINT_PHASES + RESTART_PHASES
 
@@ -25,7 +26,8 @@ class Sum:
     known: int = 0
     unknown: int = 0  # nobody knows
     absent: int = 0  # there was no source
-    # Bounds of the error, which are added: phases of a kind are alike, and may all err in the same way.
+    # Bounds of the error, which are added: phases of a kind are alike, and may all err in the same
+    # way.
     sampling_j: float = 0.0
     sensor_j: float = 0.0
     attribution_j: float = 0.0
@@ -57,7 +59,8 @@ class Sum:
         self.seconds += phase.seconds
         self.add(phase.joules)
         # Phases of one version are about the same bytes: the most of them count.
-        self.bytes_by_version[phase.version] = max(phase.bytes, self.bytes_by_version.get(phase.version, 0))
+        self.bytes_by_version[phase.version] = max(phase.bytes,
+                                                   self.bytes_by_version.get(phase.version, 0))
 
     @property
     def value(self):
@@ -128,11 +131,13 @@ class Account:
         self.ledger = ledger
         self.runtime_s = sum(line.seconds for line in lines)
         self.gap_s = sum(line.gap_s for line in lines)
-        self.covered_s = sum(line.seconds - line.gap_s for line in lines if line.whole.total is not None)
+        self.covered_s = sum(line.seconds - line.gap_s
+                             for line in lines if line.whole.total is not None)
         self.machines = max((line.machines for line in lines), default=0)
         self.unmetered = max((line.unmetered for line in lines), default=0)
         self.incarnations = sorted({line.incarnation for line in lines})
-        self.sources = sorted({source for line in lines for source in line.sources}, key=dataclasses.astuple)
+        self.sources = sorted({source for line in lines for source in line.sources},
+                              key=dataclasses.astuple)
         totals = {line.total for line in lines if line.total}
         self.total = totals.pop() if len(totals) == 1 else "mixed" if totals else ""
         self.whole, self.program, self.all_phases = Sum(), Sum(), Sum()
@@ -149,13 +154,16 @@ class Account:
     def _let_ends_cancel(self, lines):
         """Lines of a start adjoin: what one has too much where they meet, the next has too little."""
         known = [line for line in lines if line.whole.total is not None]
-        if not known or any(line.ends_j is None or line.whole.uncertainty is None for line in known):
+        if not known or any(line.ends_j is None or line.whole.uncertainty is None
+                            for line in known):
             return
         ends = {}
         for line in known:
             ends[line.incarnation] = (ends.get(line.incarnation, line.ends_j)[0], line.ends_j[1])
-        self.whole.sampling_j = min(self.whole.sampling_j, sum(begin + end for begin, end in ends.values()))
-        self.program.sampling_j = min(self.program.sampling_j, self.whole.sampling_j + self.all_phases.sampling_j)
+        self.whole.sampling_j = min(self.whole.sampling_j,
+                                    sum(begin + end for begin, end in ends.values()))
+        self.program.sampling_j = min(self.program.sampling_j,
+                                      self.whole.sampling_j + self.all_phases.sampling_j)
 
     def _find_sharing(self, lines):
         """None where the machines are the job's alone, or where a line does not tell."""
@@ -170,7 +178,8 @@ class Account:
         if self.whole.known and self.whole.joules and len(with_joules) >= self.whole.known:
             job_j, off_j = sum(one.job_j for one in with_joules), sum(one.job_off_j for one in with_joules)
             share = job_j / self.whole.joules
-            job = dataclasses.replace(self.whole, joules=job_j, sensor_j=self.whole.sensor_j * share,
+            job = dataclasses.replace(self.whole, joules=job_j,
+                                      sensor_j=self.whole.sensor_j * share,
                                       sampling_j=self.whole.sampling_j * share, attribution_j=off_j)
         return Sharing(100 * others_s / (job_s + others_s), job)
 
@@ -180,7 +189,8 @@ class Account:
 
     def sources_of_total(self):
         parts = self.total.split("+")
-        return [source for source in self.sources if self.total == "mixed" or source.domain in parts]
+        return [source for source in self.sources if self.total == "mixed"
+                or source.domain in parts]
 
     @property
     def kind(self):
@@ -214,7 +224,8 @@ class Account:
         """By name, in the order in which they happen."""
         sums = self.sums(lambda phase: phase.name)
         order = {name: place for place, name in enumerate(PHASES)}
-        return dict(sorted(sums.items(), key=lambda item: (order.get(item[0], len(PHASES)), item[0])))
+        return dict(sorted(sums.items(),
+                           key=lambda item: (order.get(item[0], len(PHASES)), item[0])))
 
     def by_level(self):
         """By level, 0 for what is not of one; behind them "restart"."""
@@ -264,7 +275,8 @@ def _lost_since(captured_unix_s, incarnation, version, stretches):
             continue
         stretch.until_unix_s = begin
         total, off, share = line.program.total, line.program.uncertainty, lost_s / line.seconds
-        joules.add(records.Joules({} if total is None else {"total": total * share}, line.program.is_unknown,
+        joules.add(records.Joules({} if total is None else {"total": total * share},
+                                  line.program.is_unknown,
                                   None if share < 1 else off))  # when in its time a line's energy was used is unknown
         seconds += lost_s
     return Lost(incarnation, version, seconds, joules)

@@ -45,7 +45,8 @@ def read_meter(path, column=None):
     if not names or names[0] not in TIMES:
         raise Trouble(f"{path}: the first column must be one of {', '.join(TIMES)}")
     rails = {name: name.rpartition("_")[2] for name in names[1:]}
-    wanted = column or next((name for name, unit in rails.items() if unit in WATTS or unit in JOULES), None)
+    wanted = column or next(
+        (name for name, unit in rails.items() if unit in WATTS or unit in JOULES), None)
     if wanted not in rails or rails[wanted] not in {**WATTS, **JOULES}:
         raise Trouble(f"{path}: has no column {wanted or 'of power or energy'}; there are {', '.join(rails) or 'none'}")
     rows = []
@@ -56,10 +57,12 @@ def read_meter(path, column=None):
             continue  # a missing reading
     points = np.array(sorted(set(rows)), float).reshape(-1, 2)
     if len(points) < LEAST_LINES:
-        raise Trouble(f"{path}: has {len(points)} readings of {wanted}, and {LEAST_LINES} are needed")
+        raise Trouble(
+            f"{path}: has {len(points)} readings of {wanted}, and {LEAST_LINES} are needed")
     unit = rails[wanted]
     if unit in JOULES:
-        return Meter(wanted, points[1:, 0], JOULES[unit] * np.diff(points[:, 1]) / np.diff(points[:, 0]))
+        return Meter(wanted, points[1:, 0],
+                     JOULES[unit] * np.diff(points[:, 1]) / np.diff(points[:, 0]))
     return Meter(wanted, points[:, 0], WATTS[unit] * points[:, 1])
 
 
@@ -86,7 +89,8 @@ def _top(offsets, correlations):
         return float(offsets[at])
     before, top, after = correlations[at - 1:at + 2]
     bend = before - 2 * top + after
-    return float(offsets[at] + (0.5 * (before - after) / bend if bend < 0 else 0.0) * (offsets[1] - offsets[0]))
+    return float(offsets[at]
+                 + (0.5 * (before - after) / bend if bend < 0 else 0.0) * (offsets[1] - offsets[0]))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,10 +22,14 @@ LEVELS = {0: ORANGE, 1: SKY, 2: GREEN, 3: BLUE, 4: VERMILION, "restart": PURPLE}
 LEVEL_OF_PHASE = {"keep": 1, "partner": 2, "parity": 3, "encode": 4, "global": 4}
 
 STYLE = {
-    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "axes.titlesize": 9,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666", "axes.linewidth": 0.8,
-    "axes.labelcolor": "#333333", "xtick.color": "#444444", "ytick.color": "#444444", "axes.axisbelow": True,
-    "grid.color": "#E4E4E4", "grid.linewidth": 0.7, "legend.frameon": False, "text.parse_math": False,
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666",
+    "axes.linewidth": 0.8,
+    "axes.labelcolor": "#333333", "xtick.color": "#444444", "ytick.color": "#444444",
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4", "grid.linewidth": 0.7, "legend.frameon": False,
+    "text.parse_math": False,
     "svg.fonttype": "path", "svg.hashsalt": "diapause", "figure.facecolor": "white",
 }
 
@@ -90,8 +94,10 @@ def figure(height, title, label):
     """An empty figure with its title, and at the right what the numbers are: measured, modelled, emulated."""
     with matplotlib.rc_context(STYLE):
         made = Figure(figsize=(WIDTH, height))
-        made.text(0.012, 1 - 0.13 / height, title, fontsize=11, fontweight="bold", va="top", color="#222222")
-        made.text(0.988, 1 - 0.15 / height, label, fontsize=8.5, va="top", ha="right", color="#555555", style="italic")
+        made.text(0.012, 1 - 0.13 / height, title, fontsize=11, fontweight="bold", va="top",
+                  color="#222222")
+        made.text(0.988, 1 - 0.15 / height, label, fontsize=8.5, va="top", ha="right",
+                  color="#555555", style="italic")
     return made
 
 
@@ -109,5 +115,6 @@ def saved(made, kind):
     """The figure as the bytes of an SVG or PNG file; the same figure gives the same bytes."""
     file = io.BytesIO()
     with matplotlib.rc_context(STYLE):
-        made.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else {"Software": None})
+        made.savefig(file, format=kind, dpi=150,
+                     metadata={"Date": None} if kind == "svg" else {"Software": None})
     return file.getvalue()

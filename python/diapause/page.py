@@ -60,12 +60,14 @@ class Number:
 
 def table(name, columns, rows, sums=0):
     """`columns`: heads, "<" before one whose cells are text. The last `sums` rows stand out."""
-    heads = "".join(f'<th class="text">{escape(head[1:])}</th>' if head[:1] == "<" else f"<th>{escape(head)}</th>"
+    heads = "".join(f'<th class="text">{escape(head[1:])}</th>' if head[:1] == "<"
+                    else f"<th>{escape(head)}</th>"
                     for head in columns)
     body = []
     for place, row in enumerate(rows):
         mark = ' class="sum"' if place >= len(rows) - sums else ""
-        body.append(f"<tr{mark}>" + "".join(_cell(head, cell) for head, cell in zip(columns, row)) + "</tr>\n")
+        body.append(f"<tr{mark}>" + "".join(_cell(head, cell) for head, cell in zip(columns, row))
+                    + "</tr>\n")
     return (f'<div class="wide"><table id="{escape(name)}"><thead><tr>{heads}</tr></thead>\n'
             f'<tbody>\n{"".join(body)}</tbody></table></div>\n')
 

@@ -22,7 +22,7 @@ def source_label(account):
     return said + ", clocks emulated" if account.is_emulated else said
 
 
-# ---- power over time -------------------------------------------------------------------------------------------------
+# ---- power over time -----------------------------------------------------------------------------
 
 
 def power_over_time(account, title, curves, label):
@@ -37,22 +37,26 @@ def power_over_time(account, title, curves, label):
     made = look.figure(height, title, label)
     with matplotlib.rc_context(look.STYLE):
         upper, lower = made.subplots(2, 1, sharex=True, gridspec_kw={
-            "height_ratios": [2.6, lanes_height], "left": 0.115, "right": 0.87, "top": 1 - 0.5 / height,
+            "height_ratios": [2.6, lanes_height], "left": 0.115, "right": 0.87,
+            "top": 1 - 0.5 / height,
             "bottom": 0.5 / height, "hspace": 0.06})
         _draw_curves(upper, curves[:MOST_CURVES], account.total, length)
         _draw_lanes(upper, lower, names, spans, length)
         _draw_pauses(upper, lower, axis, length)
         lower.set_xlim(0, axis.length / length or 1)
-        lower.set_xlabel(f"time of the job ({unit})" + (", without pauses between starts" if axis.pauses() else ""))
+        lower.set_xlabel(f"time of the job ({unit})"
+                         + (", without pauses between starts" if axis.pauses() else ""))
     return made
 
 
 def _draw_curves(axes, curves, total, length):
     """The total in black; the others with a colour and a name at their end."""
-    drawn = [c for c in curves if np.isfinite(c.watts).any() and not (c.domain == total and len(curves) > 1)]
+    drawn = [c for c in curves if np.isfinite(c.watts).any()
+             and not (c.domain == total and len(curves) > 1)]
     ends = []
     for place, curve in enumerate(drawn):
-        colour = look.BLACK if curve.domain == "total" else look.LINES[(place - 1) % len(look.LINES)]
+        colour = look.BLACK if curve.domain == "total" else look.LINES[(
+            place - 1) % len(look.LINES)]
         name = total if curve.domain == "total" and total else curve.domain
         axes.stairs(curve.watts, curve.edges / length, baseline=None, color=colour,
                     linewidth=1.8 if curve.domain == "total" else 1.3)
@@ -63,9 +67,11 @@ def _draw_curves(axes, curves, total, length):
     axes.set_ylabel("mean power (W)")
     axes.grid(axis="y")
     axes.tick_params(axis="x", length=0)
-    for place, (value, name, colour) in zip(look.spread([end[0] for end in ends], 0.075 * top), ends):
-        axes.annotate(name, (1, place), xytext=(6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                      va="center", color=colour, fontweight="bold", fontsize=8.5, annotation_clip=False)
+    for place, (value, name, colour) in zip(look.spread([end[0] for end in ends], 0.075 * top),
+                                            ends):
+        axes.annotate(name, (1, place), xytext=(6, 0), xycoords=("axes fraction", "data"),
+                      textcoords="offset points", va="center", color=colour, fontweight="bold",
+                      fontsize=8.5, annotation_clip=False)
 
 
 def _colour_of_phase(name):
@@ -80,14 +86,16 @@ def _draw_lanes(upper, lower, names, spans, length):
         colour = _colour_of_phase(name)
         found = [(begin / length, size / length) for begin, size in spans[name]]
         lower.broken_barh(found, (lane - 0.38, 0.76), color=colour, linewidth=0)
-        upper.broken_barh(found, (0, 1), color=colour, alpha=0.16, linewidth=0, transform=upper.get_xaxis_transform())
+        upper.broken_barh(found, (0, 1), color=colour, alpha=0.16, linewidth=0,
+                          transform=upper.get_xaxis_transform())
     lower.set_ylim(max(0, len(names) - 1) + 0.6, -0.6)
     lower.set_yticks(range(len(names)), [_lane_name(name) for name in names])
     lower.tick_params(axis="y", length=0)
     lower.grid(axis="x")
     lower.spines["left"].set_visible(False)
     if not names:
-        lower.text(0.5, 0.5, "no phases", transform=lower.transAxes, ha="center", va="center", color="#888888")
+        lower.text(0.5, 0.5, "no phases", transform=lower.transAxes, ha="center", va="center",
+                   color="#888888")
 
 
 def _lane_name(name):
@@ -102,25 +110,29 @@ def _draw_pauses(upper, lower, axis, length):
         for axes in (upper, lower):
             axes.axvline(place / length, color="#444444", linestyle=(0, (4, 3)), linewidth=1)
         if place >= free_from:
-            upper.annotate(f"start {start}, {look.time_text(max(0.0, seconds))} later", (place / length, 1),
-                           xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points", va="bottom",
-                           fontsize=7.5, color="#444444")
+            upper.annotate(f"start {start}, {look.time_text(max(0.0, seconds))} later",
+                           (place / length, 1),
+                           xycoords=("data", "axes fraction"), xytext=(0, 3),
+                           textcoords="offset points", va="bottom", fontsize=7.5, color="#444444")
             free_from = place + 0.17 * axis.length
 
 
-# ---- energy of phases and levels -------------------------------------------------------------------------------------
+# ---- energy of phases and levels -----------------------------------------------------------------
 
 
 def energy_by_phase_and_level(account):
     """The whole job as one bar, and what is not the program's by phase and by level, and how far that may be off."""
-    phases = [(name, sum_, _colour_of_phase(name)) for name, sum_ in account.by_phase().items()][:MOST_LANES]
-    levels = [(look.level_name(level), sum_, look.LEVELS[level]) for level, sum_ in account.by_level().items()]
+    phases = [(name, sum_, _colour_of_phase(name))
+              for name, sum_ in account.by_phase().items()][:MOST_LANES]
+    levels = [(look.level_name(level), sum_, look.LEVELS[level])
+              for level, sum_ in account.by_level().items()]
     rows = max(len(phases), len(levels), 2)
     height = 1.75 + 0.27 * rows
     made = look.figure(height, "Energy of checkpoints and restarts", source_label(account))
     with matplotlib.rc_context(look.STYLE):
-        grid = made.add_gridspec(2, 2, height_ratios=[0.3, 0.27 * rows], left=0.115, right=0.975, top=1 - 0.68 / height,
-                                 bottom=0.48 / height, hspace=0.5 / (0.15 + 0.135 * rows), wspace=0.32)
+        grid = made.add_gridspec(2, 2, height_ratios=[0.3, 0.27 * rows], left=0.115, right=0.975,
+                                 top=1 - 0.68 / height, bottom=0.48 / height,
+                                 hspace=0.5 / (0.15 + 0.135 * rows), wspace=0.32)
         _draw_whole(made.add_subplot(grid[0, :]), account, levels)
         _draw_bars(made.add_subplot(grid[1, 0]), "by phase", phases, rows)
         _draw_bars(made.add_subplot(grid[1, 1]), "by level", levels, rows)
@@ -151,7 +163,8 @@ def energy_text(sum_):
     if sum_.bound is not None:
         return f"< {_two_digits(sum_.bound)}"
     at_least = "≥ " if sum_.is_partial else ""
-    return at_least + (f"≈ {_two_digits(sum_.value)}" if sum_.is_estimate else look.scaled(sum_.value, "J"))
+    return at_least + (f"≈ {_two_digits(sum_.value)}" if sum_.is_estimate
+                       else look.scaled(sum_.value, "J"))
 
 
 def _two_digits(joules):
@@ -178,11 +191,13 @@ def _draw_bars(axes, title, bars, rows):
         value = sum_.value
         if sum_.bound is not None:
             value = sum_.bound
-            axes.barh(place, value / factor, facecolor="none", edgecolor=colour, linestyle=(0, (3, 2)), height=0.72)
+            axes.barh(place, value / factor, facecolor="none", edgecolor=colour,
+                      linestyle=(0, (3, 2)), height=0.72)
         elif value is not None:
             axes.barh(place, value / factor, color=colour, height=0.72)
-        axes.annotate(joules_text(sum_), (max(value or 0.0, 0.0) / factor, place), xytext=(5, 0), textcoords="offset points",
-                      va="center", fontsize=8.5, color="#888888" if value is None else "black")
+        axes.annotate(joules_text(sum_), (max(value or 0.0, 0.0) / factor, place), xytext=(5, 0),
+                      textcoords="offset points", va="center", fontsize=8.5,
+                      color="#888888" if value is None else "black")
     axes.set_title(title, loc="left", color="#333333")
     axes.set_xlim(0, 1.45 * most / factor)
     axes.set_xlabel(f"energy ({prefix}J)")
@@ -192,7 +207,7 @@ def _draw_bars(axes, title, bars, rows):
     axes.grid(axis="x")
 
 
-# ---- several jobs ----------------------------------------------------------------------------------------------------
+# ---- several jobs --------------------------------------------------------------------------------
 
 
 def time_against_energy(named_accounts):
@@ -201,25 +216,32 @@ def time_against_energy(named_accounts):
     known = [(name, account) for name, account in named_accounts if account.whole.value is not None]
     labels = sorted({source_label(account) for _, account in known})
     height = 4.2
-    made = look.figure(height, "Time against energy", look.shortened("; ".join(labels) or "no source of energy", 90))
+    made = look.figure(height, "Time against energy",
+                       look.shortened("; ".join(labels) or "no source of energy", 90))
     longest = max((account.runtime_s for _, account in known), default=1.0)
     unit, length = look.scale_of(longest)
-    prefix, factor = look.prefix_of(max((account.whole.joules for _, account in known), default=1.0))
+    prefix, factor = look.prefix_of(max((account.whole.joules for _, account in known),
+                                        default=1.0))
     with matplotlib.rc_context(look.STYLE):
-        axes = made.subplots(gridspec_kw={"left": 0.115, "right": 0.68, "top": 1 - 0.55 / height, "bottom": 0.5 / height})
+        axes = made.subplots(gridspec_kw={"left": 0.115, "right": 0.68, "top": 1 - 0.55 / height,
+                                          "bottom": 0.5 / height})
         for place, (name, account) in enumerate(known):
-            axes.plot(account.runtime_s / length, account.whole.joules / factor, look.MARKERS[place % len(look.MARKERS)],
-                      color=(look.BLACK, *look.LINES)[place % 8], markersize=9, markeredgecolor="white",
+            axes.plot(account.runtime_s / length, account.whole.joules / factor,
+                      look.MARKERS[place % len(look.MARKERS)],
+                      color=(look.BLACK, *look.LINES)[place % 8], markersize=9,
+                      markeredgecolor="white",
                       label=look.shortened(name, 34), linestyle="none")
         axes.margins(0.18)
         axes.autoscale_view()
         axes.autoscale(False)
         if baseline.watts is not None:
             ends = np.array([0.0, 2 * longest])
-            axes.plot(ends / length, ends * baseline.watts / factor, color="#AAAAAA", linestyle=(0, (5, 4)), linewidth=1,
-                      zorder=0, label=f"{baseline.watts:.4g} W, the mean power\nof the first")
+            axes.plot(ends / length, ends * baseline.watts / factor, color="#AAAAAA",
+                      linestyle=(0, (5, 4)), linewidth=1, zorder=0,
+                      label=f"{baseline.watts:.4g} W, the mean power\nof the first")
         axes.set_xlabel(f"runtime ({unit})")
         axes.set_ylabel(f"energy of the whole job ({prefix}J)")
         axes.grid()
-        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), labelspacing=0.9, borderaxespad=0)
+        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), labelspacing=0.9,
+                    borderaxespad=0)
     return made

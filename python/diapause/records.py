@@ -26,10 +26,11 @@ class RecordError(Trouble):
 
 def printable(text):
     """Without what could hide or reorder its neighbours on a screen: control and formatting characters, surrogates."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c for c in text)
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c
+                   for c in text)
 
 
-# ---- fields of a line, or None where there is no such thing --------------------------------------------------------
+# ---- fields of a line, or None where there is no such thing --------------------------------------
 
 
 def number(line, key):
@@ -54,7 +55,7 @@ def text(line, key):
     return printable(value) if isinstance(value, str) else None
 
 
-# ---- the ledger ----------------------------------------------------------------------------------------------------
+# ---- the ledger ----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +170,8 @@ def _uncertainty(line):
         return None
     if parts is None:
         return Uncertainty(sampling_j, 0.0, 0.0)
-    return Uncertainty(sampling_j, duration(parts, "sensor_j"), duration(parts, "attribution_j") or 0.0)
+    return Uncertainty(sampling_j, duration(parts, "sensor_j"),
+                       duration(parts, "attribution_j") or 0.0)
 
 
 def _joules(line):
@@ -201,7 +203,8 @@ def _phase(line):
 
 def _texts(line, key):
     listed = line.get(key)
-    return tuple(printable(one) for one in (listed if isinstance(listed, list) else []) if isinstance(one, str))
+    return tuple(printable(one) for one in (listed if isinstance(listed, list) else [])
+                 if isinstance(one, str))
 
 
 def _sources(line):
@@ -223,11 +226,13 @@ def _processors(line):
     told = line.get("processors")
     if not isinstance(told, dict):
         return None
-    job_s, others_s, others_most_s = (duration(told, key) for key in ("job_s", "others_s", "others_most_s"))
+    job_s, others_s, others_most_s = (duration(told, key)
+                                      for key in ("job_s", "others_s", "others_most_s"))
     if None in (job_s, others_s, others_most_s):
         return None
     job_j, off_j = number(told, "job_j"), duration(told, "job_attribution_j")
-    return Processors(job_s, others_s, others_most_s, *((None, None) if None in (job_j, off_j) else (job_j, off_j)))
+    return Processors(job_s, others_s, others_most_s,
+                      *((None, None) if None in (job_j, off_j) else (job_j, off_j)))
 
 
 def _energy(line, incarnation, unix_s):
@@ -241,8 +246,7 @@ def _energy(line, incarnation, unix_s):
     return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
                   count(line, "unmetered") or 0,
                   _sources(line), total, _joules(line["program"]), _joules(line["whole"]),
-                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"),
-                  _texts(line, "left_out")), None in phases
+                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"), _texts(line, "left_out")), None in phases
 
 
 def _objects(path):
@@ -306,7 +310,7 @@ def _take(ledger, line, kind):
             ledger.lines.append(energy)
 
 
-# ---- power traces --------------------------------------------------------------------------------------------------
+# ---- power traces --------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
@@ -330,14 +334,17 @@ def _trace_head(path, line):
     _refuse_other_schemas(path, 1, line, TRACE_SCHEMAS)
     listed = line.get("domains")
     total = line.get("total")
-    domains = [Source(text(one, "domain") or "other", text(one, "source") or "", text(one, "kind") or "modelled")
+    domains = [Source(text(one, "domain") or "other", text(one, "source") or "",
+                      text(one, "kind") or "modelled")
                for one in (listed if isinstance(listed, list) else [])]
     started = duration(line, "started_unix_s")
     if started is None or not 0 < len(domains) <= DOMAINS_OF_A_TRACE or not isinstance(total, dict):
         raise RecordError(f"{path}: the first line of this power trace is damaged")
     indexes = total.get("domains")
-    parts = [i for i in (indexes if isinstance(indexes, list) else []) if type(i) is int and 0 <= i < len(domains)]
-    return Trace(printable(str(path)), text(line, "host") or "?", started, domains, text(total, "name") or "",
+    parts = [i for i in (indexes if isinstance(indexes, list) else []) if type(i) is int
+             and 0 <= i < len(domains)]
+    return Trace(printable(str(path)), text(line, "host") or "?", started, domains,
+                 text(total, "name") or "",
                  text(total, "kind") or "modelled", parts)
 
 

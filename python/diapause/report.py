@@ -32,14 +32,16 @@ def _uncertainty_cell(sum_):
     off = sum_.uncertainty_j
     if sum_.is_estimate:
         return page.Number("no bound")
-    return page.Number("-") if off is None else page.Number(f"± {look.digits(sum_.joules, off, 'J')[1] or '0.00 J'}", off)
+    return page.Number("-") if off is None else page.Number(
+        f"± {look.digits(sum_.joules, off, 'J')[1] or '0.00 J'}", off)
 
 
 def _parts_cells(sum_):
     parts = sum_.parts_j
     if parts is None:
         return [page.Number("-")] * 3
-    return [page.Number("not known") if part is None else page.Number(look.rounded(part, "J"), part) for part in parts]
+    return [page.Number("not known") if part is None else page.Number(look.rounded(part, "J"), part)
+            for part in parts]
 
 
 def _share_cell(account, sum_):
@@ -47,8 +49,9 @@ def _share_cell(account, sum_):
 
 
 def _amount_cells(account, sum_):
-    return [page.Number(f"{sum_.seconds:,.3f}", sum_.seconds), page.Number(bytes_text(sum_.bytes), sum_.bytes),
-            joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_)]
+    return [page.Number(f"{sum_.seconds:,.3f}", sum_.seconds),
+            page.Number(bytes_text(sum_.bytes), sum_.bytes), joules_cell(sum_),
+            _uncertainty_cell(sum_), _share_cell(account, sum_)]
 
 
 AMOUNTS = ["seconds", "protected data", "energy", "uncertainty", "of all"]
@@ -69,16 +72,18 @@ def _watts_cell(account):
 
 def date_text(unix_s):
     try:
-        return datetime.datetime.fromtimestamp(unix_s, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return datetime.datetime.fromtimestamp(
+            unix_s, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
         return "?"
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 
 def _whole_table(account):
-    rows = [["runtime", _unit_cell(account.runtime_s, "s")], ["average power", _watts_cell(account)],
+    rows = [["runtime", _unit_cell(account.runtime_s, "s")],
+            ["average power", _watts_cell(account)],
             ["energy", joules_cell(account.whole)]]
     return page.table("whole", ["<whole job", ""], rows)
 
@@ -87,18 +92,22 @@ def _phase_table(account):
     rows = [[name, page.Number(str(sum_.times), sum_.times), *_amount_cells(account, sum_)]
             for name, sum_ in account.by_phase().items()]
     for name, sum_ in (("program", account.program), ("whole job", account.whole)):
-        rows.append([name, "", "", "", joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_)])
+        rows.append([name, "", "", "", joules_cell(sum_), _uncertainty_cell(sum_),
+                     _share_cell(account, sum_)])
     return page.table("phases", ["<phase", "times", *AMOUNTS], rows, sums=2)
 
 
 def _uncertainty_table(account):
     rows = [[name, _uncertainty_cell(sum_), *_parts_cells(sum_)]
-            for name, sum_ in (("whole job", account.whole), ("program", account.program), ("phases", account.all_phases))]
-    return page.table("uncertainty", ["<of", "together", "samples are apart", "the source itself", "who is charged"], rows)
+            for name, sum_ in (("whole job", account.whole), ("program", account.program),
+                               ("phases", account.all_phases))]
+    return page.table("uncertainty", ["<of", "together", "samples are apart", "the source itself",
+                                      "who is charged"], rows)
 
 
 def _level_table(account):
-    rows = [[look.level_name(level), page.Number(str(len(sum_.bytes_by_version)), len(sum_.bytes_by_version)),
+    rows = [[look.level_name(level),
+             page.Number(str(len(sum_.bytes_by_version)), len(sum_.bytes_by_version)),
              *_amount_cells(account, sum_)] for level, sum_ in account.by_level().items()]
     return page.table("levels", ["<level", "versions", *AMOUNTS], rows)
 
@@ -113,8 +122,10 @@ def _version_table(account):
         fields = event.fields if event else {}
         level, blocked_s = records.count(fields, "level_reached"), records.duration(fields, "blocked_s")
         reached = "" if level is None else "none" if level == 0 else f"L{level}"
-        rows.append([page.Number(str(version), version), "restart" if is_restart else "checkpoint", reached,
-                     page.Number("") if blocked_s is None else page.Number(f"{blocked_s:.3f}", blocked_s),
+        rows.append([page.Number(str(version), version), "restart" if is_restart else "checkpoint",
+                     reached,
+                     page.Number("") if blocked_s is None
+                     else page.Number(f"{blocked_s:.3f}", blocked_s),
                      *_amount_cells(account, sum_), records.text(fields, "error") or ""])
     heads = ["version", "<for", "<level", "blocked s", *AMOUNTS]
     return page.table("versions", heads + ["<error"] * any(row[-1] for row in rows), rows)
@@ -132,7 +143,8 @@ def _slowed_table(account):
         if phase.slowed:
             seen.setdefault((phase.name, phase.slowed.actuator), []).append(phase.slowed)
     rows = [[name, actuator, str(len(found)), *(page.Number(f"{lowest:.3f}", lowest) for lowest in
-                                                (min(one.asked for one in found), min(one.obtained for one in found)))]
+                                                (min(one.asked for one in found),
+                                                 min(one.obtained for one in found)))]
             for (name, actuator), found in sorted(seen.items())]
     return page.table("slowed", ["<phase", "<actuator", "times", "asked", "obtained"], rows) if rows else ""
 
@@ -143,17 +155,20 @@ def _comparison_table(named):
     rows = []
     for name, account in named:
         cells = []
-        for cell, value, other in ((_unit_cell(account.runtime_s, "s"), account.runtime_s, base.runtime_s),
+        for cell, value, other in ((_unit_cell(account.runtime_s, "s"), account.runtime_s,
+                                    base.runtime_s),
                                    (_watts_cell(account), account.watts, base.watts),
-                                   (joules_cell(account.whole), account.whole.value, base.whole.value)):
+                                   (joules_cell(account.whole), account.whole.value,
+                                    base.whole.value)):
             more = (value - other) / other * 100 if None not in (value, other) and other else None
             cells += [cell, page.Number("-" if more is None else f"{more:+.1f} %", more)]
         rows.append([name, *cells, account.kind or "no source", account.ledger.path])
-    heads = ["<job", "runtime", "change", "average power", "change", "energy", "change", "<how", "<ledger"]
+    heads = ["<job", "runtime", "change", "average power", "change", "energy", "change", "<how",
+             "<ledger"]
     return page.table("comparison", heads, rows)
 
 
-# ---- notes -----------------------------------------------------------------------------------------------------------
+# ---- notes ---------------------------------------------------------------------------------------
 
 
 def notes_of(account):
@@ -169,15 +184,18 @@ def notes_of(account):
             shared += (f"; by processor time the job's part is {pictures.joules_text(account.sharing.job)}, if processors draw at "
                        "most twice as much for one program as for another")
         texts.append(shared + ".")
-    for parts in sorted({line.told_apart_by for line in account.ledger.energy if line.told_apart_by}):
-        texts.append(f"Phases are told apart by {parts}, calibrated against the slower meter of the total.")
+    for parts in sorted({line.told_apart_by for line in account.ledger.energy
+                         if line.told_apart_by}):
+        texts.append(
+            f"Phases are told apart by {parts}, calibrated against the slower meter of the total.")
     for boards in sorted({one for line in account.ledger.energy for one in line.left_out}):
         texts.append(f"{boards}.")
     if account.is_emulated:
         texts.append("Clocks were emulated: the times of slowed phases are real, and their power is not that of a slower "
                      "clock.")
     if account.gap_s > 0:
-        texts.append(f"No source knows anything of {account.gap_s:.3f} s; their energy is in no number.")
+        texts.append(
+            f"No source knows anything of {account.gap_s:.3f} s; their energy is in no number.")
     if account.unmetered:
         texts.append(f"Of {account.unmetered} of {account.machines} machines the energy is unknown, of some of the time at "
                      "least, and in no number.")
@@ -202,7 +220,7 @@ def _lost_text(lost):
     return begin + f"{lost.seconds:.2f} s{joules} of the program were for nothing."
 
 
-# ---- the page --------------------------------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 
 
 def pictures_of(account, traces, named):
@@ -211,16 +229,19 @@ def pictures_of(account, traces, named):
     machines = f"{account.machines} machine{'s' * (account.machines != 1)}"
     curves = timeline.curves_of_ledger(account.ledger, timeline.axis_of(account.ledger))
     made["power"] = (
-        pictures.power_over_time(account, f"Power over time, {machines}", curves, pictures.source_label(account)),
+        pictures.power_over_time(account, f"Power over time, {machines}", curves,
+                                 pictures.source_label(account)),
         "Power of each domain over time, with the phases of checkpoints and restarts",
         "Power is the mean between two lines of the ledger. Bands and lanes: phases, in the colour of their "
         "level; what is shorter than a pixel is drawn as wide as one.")
     for place, trace in enumerate(traces, start=1):
-        label = f"{trace.total_kind}: " + ", ".join(sorted({domain.name for domain in trace.domains}))
+        label = f"{trace.total_kind}: " + ", ".join(
+            sorted({domain.name for domain in trace.domains}))
         curves = timeline.curves_of_trace(trace, timeline.axis_of(account.ledger))
         made[f"power-{place}"] = (
-            pictures.power_over_time(account, f"Power of node {look.shortened(trace.host, 30)} over time", curves,
-                                     look.shortened(label, 70)),
+            pictures.power_over_time(account,
+                                     f"Power of node {look.shortened(trace.host, 30)} over time",
+                                     curves, look.shortened(label, 70)),
             f"Power of each domain of node {trace.host} over time", f"Recorded in {trace.path}."
             + ("" if curves else " Nothing of it was recorded while the job ran."))
     made["energy"] = (
@@ -242,7 +263,8 @@ def _time_cards(account):
     failed = f", {past.failed} of them failed" if past.failed else ""
     return page.cards([
         ("runtime", look.time_text(past.runtime_s or account.runtime_s)),
-        (f"held up by {_plural(past.checkpoints, 'checkpoint')}{failed}: {past.blocked_s:.2f} s", share),
+        (f"held up by {_plural(past.checkpoints, 'checkpoint')}{failed}: {past.blocked_s:.2f} s",
+         share),
         (f"in {_plural(past.starts, 'start')}; {_plural(past.restarts, 'restart')} from a checkpoint",
          _plural(past.failures, "failure"))])
 
@@ -262,7 +284,8 @@ def _energy_cards(account):
     share = account.share_text(safety)
     of_all = f", {share} of all" if share != "-" else ""
     return page.cards([
-        (f"energy of the whole job, {account.kind or 'no source'}", pictures.joules_text(account.whole)),
+        (f"energy of the whole job, {account.kind or 'no source'}",
+         pictures.joules_text(account.whole)),
         (f"for checkpoints and restarts{of_all}", pictures.joules_text(safety)),
         ("average power", _power_text(account))])
 
@@ -275,29 +298,36 @@ def _head(name, account):
     return (page.heading_of_page(f"Job {name}") + page.paragraph(
         f"{date_text(begin)} to {date_text(max(times, default=0.0))}, {starts}, {account.machines} "
         f"machine{'s' * (account.machines != 1)}. Ledger: {account.ledger.path}", quiet=True)
-        + "<p>" + page.kind_mark(mark) + " " + page.quiet(account.total and f"total of {account.total}") + "</p>\n")
+        + "<p>" + page.kind_mark(mark) + " "
+            + page.quiet(account.total and f"total of {account.total}") + "</p>\n")
 
 
 def page_of(name, account, compared, traces):
     """(the page as bytes, its pictures as {name: figure}). `compared`: (name, account) of other jobs."""
     named = [*compared, (name, account)]
     drawn = pictures_of(account, traces, named)
-    figures = {key: page.picture(look.saved(figure, "svg"), about, caption) for key, (figure, about, caption) in
+    figures = {key: page.picture(look.saved(figure, "svg"), about, caption)
+               for key, (figure, about, caption) in
                drawn.items()}
-    parts = [_head(name, account), _time_cards(account), _energy_cards(account), page.notes(notes_of(account)),
-             page.heading("Power over time")]
+    parts = [_head(name, account), _time_cards(account), _energy_cards(account),
+             page.notes(notes_of(account)), page.heading("Power over time")]
     parts += [figure for key, figure in figures.items() if key.startswith("power")]
-    parts += [page.heading("Who used the energy"), figures["energy"], _whole_table(account), _phase_table(account),
-             page.heading("How far it may be off"), _uncertainty_table(account),
+    parts += [page.heading("Who used the energy"), figures["energy"], _whole_table(account),
+              _phase_table(account), page.heading("How far it may be off"),
+              _uncertainty_table(account),
               page.heading("By level"), _level_table(account)]
     hidden = len(account.by_version()) - MOST_VERSIONS
-    parts += [page.heading("By version"), page.paragraph(f"The newest {MOST_VERSIONS}; {hidden} older ones are in the "
-                                                         "tables above.") if hidden > 0 else "", _version_table(account)]
+    parts += [page.heading("By version"),
+              page.paragraph(f"The newest {MOST_VERSIONS}; {hidden} older ones are in the "
+                             "tables above.") if hidden > 0 else "", _version_table(account)]
     if slowed := _slowed_table(account):
-        parts += [page.heading("Slowed phases"), page.paragraph("By the governor: the lowest ratios of the base clock."), slowed]
+        parts += [page.heading("Slowed phases"),
+                  page.paragraph("By the governor: the lowest ratios of the base clock."), slowed]
     if compared:
-        parts += [page.heading("Against other jobs"), page.paragraph(f"Changes are against {named[0][0]}: (value - "
-                                                                     "baseline) / baseline."), figures["jobs"],
+        parts += [page.heading("Against other jobs"),
+                  page.paragraph(f"Changes are against {named[0][0]}: (value - "
+                                 "baseline) / baseline."), figures["jobs"],
                   _comparison_table(named)]
     parts += [page.heading("Sources"), _source_table(account)]
-    return page.document(f"Job {name}", parts), {key: figure for key, (figure, _, _) in drawn.items()}
+    return page.document(f"Job {name}", parts), {key: figure
+                                                 for key, (figure, _, _) in drawn.items()}

@@ -37,7 +37,8 @@ class Axis:
 
     def pauses(self):
         """(place on the axis, seconds that it did not run)."""
-        return [(self.offsets[i], self.begins[i] - self.ends[i - 1]) for i in range(1, len(self.begins))]
+        return [(self.offsets[i], self.begins[i] - self.ends[i - 1])
+                for i in range(1, len(self.begins))]
 
 
 def axis_of(ledger):

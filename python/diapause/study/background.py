@@ -18,7 +18,8 @@ import dataclasses
 import numpy as np
 
 RATIOS = tuple(round(float(one), 3) for one in np.linspace(1.0, 0.5, 21))  # published fits end there, and the governor goes no lower
-# Of a processor whose power over the clock is not published: as the profile of the cluster of throttled checkpoints assumes.
+# Of a processor whose power over the clock is not published: as the profile of the cluster of
+# throttled checkpoints assumes.
 ASSUMED_DYNAMIC = 0.6
 ASSUMED_EXPONENT = 3.0
 
@@ -73,9 +74,10 @@ def node_of(name, parameters, cores, is_published):
     for section, is_of_one_core in (("phase.write", True), ("frequency", False)):
         if base_ghz and f"{section}.a" in parameters:
             a, b, c = (parameters[f"{section}.{key}"] for key in "abc")
-            return Node(name, cores, sums["idle_w"], sums["busy_w"], rest_w, 1 - c / (a * base_ghz**b + c), b, is_of_one_core,
-                        is_published)
-    return Node(name, cores, sums["idle_w"], sums["busy_w"], rest_w, ASSUMED_DYNAMIC, ASSUMED_EXPONENT, False, False)
+            return Node(name, cores, sums["idle_w"], sums["busy_w"], rest_w,
+                        1 - c / (a * base_ghz**b + c), b, is_of_one_core, is_published)
+    return Node(name, cores, sums["idle_w"], sums["busy_w"], rest_w, ASSUMED_DYNAMIC,
+                ASSUMED_EXPONENT, False, False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,11 +109,14 @@ def rows_of(node, flush, ratios=RATIOS):
     whole_j = node.watts * flush.interval_s + float(flush.takes(1) * node.flush_w(1))
     rows = []
     for ratio in ratios:
-        seconds, watts, lost_s = (float(one) for one in (flush.takes(ratio), node.flush_w(ratio), flush.lost_s(ratio)))
+        seconds, watts, lost_s = (float(one) for one in (flush.takes(ratio), node.flush_w(ratio),
+                                                         flush.lost_s(ratio)))
         more_j = seconds * watts - float(flush.takes(1) * node.flush_w(1))
-        rows.append({"machine": node.name, "ratio": ratio, "curve": "published" if node.is_published else "assumed",
-                     "in_time": flush.least_ratio is not None and ratio >= flush.least_ratio, "flush_s": seconds, "marginal_w": watts,
-                     "flush_j": seconds * watts, "own_core_program_pct": 0.0, "own_core_energy_pct": 100 * more_j / whole_j,
+        rows.append({"machine": node.name, "ratio": ratio, "curve": "published" if node.is_published
+                     else "assumed", "in_time": flush.least_ratio is not None
+                     and ratio >= flush.least_ratio, "flush_s": seconds, "marginal_w": watts,
+                     "flush_j": seconds * watts, "own_core_program_pct": 0.0,
+                     "own_core_energy_pct": 100 * more_j / whole_j,
                      "shared_cores_program_pct": 100 * lost_s / flush.interval_s,
                      "shared_cores_energy_pct": 100 * (more_j + lost_s * node.watts) / whole_j})
     return rows

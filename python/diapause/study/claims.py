@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from diapause.study import petascale
 
-# table: (file, program or the column that has it, {column: (quantity, name in the measurement of a program)})
-TIMES = {"checkpoint_time_s": ("checkpoint, s", "checkpoint_s"), "restart_time_s": ("restart, s", "restart_s")}
-TABLES = {"II": (petascale.TABLES["HPCG"], "HPCG", TIMES), "III": (petascale.TABLES["NAMD"], "NAMD", TIMES),
-          "V": ("cao2016_table5_runtime_overhead_lu_e", "LU.E", {"overhead_pct": ("overhead while it runs, %", "overhead_pct")}),
+# table: (file, program or the column that has it, {column: (quantity, name in the measurement of a
+# program)})
+TIMES = {"checkpoint_time_s": ("checkpoint, s", "checkpoint_s"),
+         "restart_time_s": ("restart, s", "restart_s")}
+TABLES = {"II": (petascale.TABLES["HPCG"], "HPCG", TIMES),
+          "III": (petascale.TABLES["NAMD"], "NAMD", TIMES),
+          "V": ("cao2016_table5_runtime_overhead_lu_e", "LU.E",
+                {"overhead_pct": ("overhead while it runs, %", "overhead_pct")}),
           "VI": (petascale.TABLES["LU.E"], "LU.E", TIMES),
           "VII": ("cao2016_table7_mpi_implementations_lu_e_500", "LU.E", TIMES),
           "VIII": (petascale.TABLES["NAS"], "benchmark", TIMES)}
@@ -34,7 +38,8 @@ def rows(measured):
             for column, (quantity, key) in quantities.items():
                 ours, of_what = _ours(measured, name, mpi, key)
                 found.append({"table": table, "program": f"{name}, {mpi}" if mpi else name,
-                              "processes": int(row.get("processes", PROCESSES_OF_VII)), "quantity": quantity,
+                              "processes": int(row.get("processes", PROCESSES_OF_VII)),
+                              "quantity": quantity,
                               "published": float(row[column]), "ours": ours, "ours_of": of_what})
     return found
 

@@ -33,13 +33,15 @@ def _numbers(text):
     try:
         return tuple(float(one) for one in text.split(","))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no list of numbers with commas between") from error
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no list of numbers with commas between") from error
 
 
 def _clocks(text):
     clocks = _numbers(text)
     if not all(0 < clock <= 1 for clock in clocks):
-        raise argparse.ArgumentTypeError(f"'{text}': ratios of the base clock are above 0 and at most 1")
+        raise argparse.ArgumentTypeError(
+            f"'{text}': ratios of the base clock are above 0 and at most 1")
     return clocks
 
 
@@ -48,18 +50,21 @@ def _fields(arguments):
     if arguments.fields:
         return [fields.of_file(text) for text in arguments.fields], []
     left_out = []
-    used = list(fields.built_in(arguments.output / "fields", arguments.encoder.parent.parent, left_out.append))
+    used = list(fields.built_in(arguments.output / "fields", arguments.encoder.parent.parent,
+                                left_out.append))
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
     if not used:
-        raise fields.FieldError("nothing of the built-in set can be had here: name fields of your own")
+        raise fields.FieldError(
+            "nothing of the built-in set can be had here: name fields of your own")
     return used, left_out
 
 
 def _plan(arguments, scratch):
     clocks = arguments.clocks if arguments.actuator != "none" else (1.0,)
-    return sweep.Plan(arguments.encoder, arguments.actuator, tuple(sorted({1.0, *clocks}, reverse=True)), arguments.bounds,
-                      scratch, arguments.seconds, arguments.repetitions)
+    return sweep.Plan(arguments.encoder, arguments.actuator,
+                      tuple(sorted({1.0, *clocks}, reverse=True)), arguments.bounds, scratch,
+                      arguments.seconds, arguments.repetitions)
 
 
 def _show_plan(arguments):
@@ -96,23 +101,29 @@ def run(arguments):
         return
     arguments.output.mkdir(parents=True, exist_ok=True)
     used, left_out = _fields(arguments)
-    with tempfile.TemporaryDirectory(prefix="study-", dir=arguments.directory or arguments.output) as scratch:
+    with tempfile.TemporaryDirectory(prefix="study-",
+                                     dir=arguments.directory or arguments.output) as scratch:
         rows, missing = _sweep(arguments, used, pathlib.Path(scratch).resolve())
     study = results.Study(rows, arguments.machine)
-    drawn = {"power-and-runtime": figures.power_and_runtime(study), "energy-by-bound": figures.energy_by_bound(study),
+    drawn = {"power-and-runtime": figures.power_and_runtime(study),
+             "energy-by-bound": figures.energy_by_bound(study),
              "ratio-and-speed": figures.ratio_and_speed(study)}
     equal = study.at_equal_error()
-    files = {"equal-error.csv": results.csv_of(EQUAL_COLUMNS, [row.values() for row in equal]), "fits.csv": results.csv_of(FIT_COLUMNS, fit_rows(study)), "dump.csv": _dump_csv(study, arguments.dump_gb),
-             "study.html": _page(study, used, arguments.dump_gb, _notes(study, missing, left_out), drawn)}
+    files = {"equal-error.csv": results.csv_of(EQUAL_COLUMNS, [row.values() for row in equal]),
+             "fits.csv": results.csv_of(FIT_COLUMNS, fit_rows(study)),
+             "dump.csv": _dump_csv(study, arguments.dump_gb),
+             "study.html": _page(study, used, arguments.dump_gb, _notes(study, missing, left_out),
+                                 drawn)}
     files |= {f"{name}.png": look.saved(figure, "png") for name, figure in drawn.items()}
     print(arguments.output / "measurements.csv")
     for name, data in files.items():
         print(written(arguments.output / name, data))
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
-FIT_COLUMNS = ("step", "of", "how", "a", "b", "c", "sse", "rmse", "r2", "points", "a_top_off", "b_off", "c_off")
+FIT_COLUMNS = ("step", "of", "how", "a", "b", "c", "sse", "rmse", "r2", "points", "a_top_off",
+               "b_off", "c_off")
 EQUAL_COLUMNS = ("codec", "measure", "value", "ratio", "fields")
 
 
@@ -120,15 +131,18 @@ def fit_rows(study):
     """The published curves, what the fitting makes of data synthesised out of them, and the fits of here."""
     rows = []
     for curve in published.curves():
-        rows.append((curve.step, curve.data, "published", curve.a, curve.b, curve.c, curve.sse, curve.rmse, curve.r2, *[None] * 4))
+        rows.append((curve.step, curve.data, "published", curve.a, curve.b, curve.c, curve.sse,
+                     curve.rmse, curve.r2, *[None] * 4))
         again = results.recovered(curve)
-        rows.append((curve.step, curve.data, "fitted to data made of the published curve", again.a, again.b, again.c,
-                     again.sse, again.rmse, again.r2, again.points, *again.intervals()))
+        rows.append((curve.step, curve.data, "fitted to data made of the published curve", again.a,
+                     again.b, again.c, again.sse, again.rmse, again.r2, again.points,
+                     *again.intervals()))
     for step in results.STEPS:
         found = study.power_fit(step)
         if found:
-            rows.append((step, "this machine, f over its base clock", "measured", found.a, found.b, found.c, found.sse,
-                         found.rmse, found.r2, found.points, *found.intervals()))
+            rows.append((step, "this machine, f over its base clock", "measured", found.a, found.b,
+                         found.c, found.sse, found.rmse, found.r2, found.points,
+                         *found.intervals()))
     return rows
 
 
@@ -137,7 +151,8 @@ def _number(value, text="{:.4g}"):
 
 
 def _fit_table(study):
-    rows = [[step, of, how, *(_number(value) for value in values)] for step, of, how, *values in fit_rows(study)]
+    rows = [[step, of, how, *(_number(value) for value in values)]
+            for step, of, how, *values in fit_rows(study)]
     return page.table("fits", ["<step", "<of", "<how", *FIT_COLUMNS[3:]], rows)
 
 
@@ -149,13 +164,17 @@ def _against_table(study):
         longer, longer_how = study.longer_at(step, clock)
         both = power_how if power_how == longer_how else f"power {power_how}, time {longer_how}"
         rows += [[f"power saved {figures.STEP_NAMES[step]}, at {clock} of the clock",
-                  _number(100 * published.SAVED_POWER[step], "{:.1f} %"), _number(100 * (1 - power), "{:.1f} %"), power_how],
-                 [f"longer {figures.STEP_NAMES[step]}", _number(100 * (published.LONGER[step] - 1), "{:.1f} %"),
+                  _number(100 * published.SAVED_POWER[step], "{:.1f} %"),
+                  _number(100 * (1 - power), "{:.1f} %"), power_how],
+                 [f"longer {figures.STEP_NAMES[step]}",
+                  _number(100 * (published.LONGER[step] - 1), "{:.1f} %"),
                   _number(100 * (longer - 1), "{:.1f} %"), longer_how],
                  [f"energy saved {figures.STEP_NAMES[step]}",
-                  _number(100 * (1 - (1 - published.SAVED_POWER[step]) * published.LONGER[step]), "{:.1f} %"),
+                  _number(100 * (1 - (1 - published.SAVED_POWER[step]) * published.LONGER[step]),
+                          "{:.1f} %"),
                   _number(100 * (1 - power * longer), "{:.1f} %"), both]]
-    rows.append(["energy saved, both, mean over bounds and lossy codecs", _number(100 * published.SAVED_ENERGY, "{:.1f} %"),
+    rows.append(["energy saved, both, mean over bounds and lossy codecs",
+                 _number(100 * published.SAVED_ENERGY, "{:.1f} %"),
                  _number(_saved_of_both(study), "{:.1f} %"), both])
     return page.table("against", ["<", "published", "here", "<here it is"], rows)
 
@@ -168,8 +187,10 @@ def _dump_csv(study, gb):
 def _dump_parts(study, gb):
     """What so many GB of the fields would take, beside what is published of that."""
     energy_how = "measured" if study.in_joules else "modelled"
-    rows = [[row["codec"], f"{row['bound']:.0e}" if row["bound"] else "-", _number(row["seconds"], "{:,.0f}"),
-             _number(row["seconds_with_rule"], "{:,.0f}"), _number(row["joules"], "{:,.0f}"), _number(row["joules_with_rule"], "{:,.0f}"),
+    rows = [[row["codec"], f"{row['bound']:.0e}" if row["bound"] else "-",
+             _number(row["seconds"], "{:,.0f}"),
+             _number(row["seconds_with_rule"], "{:,.0f}"), _number(row["joules"], "{:,.0f}"),
+             _number(row["joules_with_rule"], "{:,.0f}"),
              _number(row["energy_saved_pct"], "{:.1f}")] for row in study.dump(gb)]
     text = (f"Compressing and writing {gb:g} GB of such fields, one after the other on one core, reckoned from what each GB took here; "
             f"what energy the rule saves is {energy_how}. ")
@@ -179,14 +200,16 @@ def _dump_parts(study, gb):
     text += (f"Published: {published.SAVED_J / 1e3:g} kJ, or {100 * published.SAVED_ENERGY:.0f} %, of {published.DUMPED_GB:g} GB, the mean over "
              "bounds of SZ, written over NFS.")
     return [page.heading(f"A dump of {gb:g} GB"), page.paragraph(text),
-            page.table("dump", ["<codec", "<bound", "s", "s with the rule", "J", "J with the rule", "energy saved %"], rows)]
+            page.table("dump", ["<codec", "<bound", "s", "s with the rule", "J", "J with the rule",
+                                "energy saved %"], rows)]
 
 
 def _saved_of_both(study):
     saved = []
     for codec in study.codecs:
         for bound in study.bounds:
-            plain, ruled = ([study.energy(codec, bound, step, rule) for step in results.STEPS] for rule in (False, True))
+            plain, ruled = ([study.energy(codec, bound, step, rule) for step in results.STEPS]
+                            for rule in (False, True))
             if None not in plain:
                 saved.append(100 * (1 - sum(ruled) / sum(plain)))
     return sum(saved) / len(saved) if saved else None
@@ -199,16 +222,21 @@ def _codec_table(study):
             found = [row for row in study.rows if (row.codec, row.bound, row.step, row.clock_asked)
                      == (codec, bound, "compress", 1.0)]
             speeds = [page.Number(f"{1e3 / seconds:,.0f}", 1e3 / seconds) for seconds in
-                      (study.seconds_per_gb(codec, bound, step) for step in ("compress", "decompress"))]
+                      (study.seconds_per_gb(codec, bound, step)
+                       for step in ("compress", "decompress"))]
             worst = max(row.greatest_error for row in found)
             off = study.seconds_off(codec, bound, "compress")
             psnr = [row.psnr_db for row in found if row.psnr_db is not None]
-            rows.append([codec, f"{bound:.0e}" if bound else "-", _number(results.mean(row.ratio for row in found), "{:.2f}"),
-                         *speeds, _number(None if off is None else 100 * off, "{:.1f}"), _number(worst, "{:.3g}"),
-                         _number(min(psnr) if psnr else None, "{:.0f}"), str(sum(row.lossless_blocks for row in found)),
+            rows.append([codec, f"{bound:.0e}" if bound else "-",
+                         _number(results.mean(row.ratio for row in found), "{:.2f}"), *speeds,
+                         _number(None if off is None else 100 * off, "{:.1f}"),
+                         _number(worst, "{:.3g}"),
+                         _number(min(psnr) if psnr else None, "{:.0f}"),
+                         str(sum(row.lossless_blocks for row in found)),
                          str(sum(row.blocks for row in found))])
-    return page.table("codecs", ["<codec", "<bound", "ratio", "compress MB/s", "decompress MB/s", "compress +- %",
-                                 "greatest error", "least PSNR dB", "gave way", "blocks"], rows)
+    return page.table("codecs", ["<codec", "<bound", "ratio", "compress MB/s", "decompress MB/s",
+                                 "compress +- %", "greatest error", "least PSNR dB", "gave way",
+                                 "blocks"], rows)
 
 
 def _equal_parts(study):
@@ -219,25 +247,30 @@ def _equal_parts(study):
     parts = [page.paragraph("Codecs differ in how far they stay below their bound. So here is the ratio where their real errors are equal: at equal "
                             "PSNR, and at an equal greatest error. It is interpolated between bounds, over the fields for which all codecs have "
                             "such an error.")]
-    for measure, head, text in (("psnr_db", "PSNR dB", "{:g}"), ("greatest_error", "greatest error", "{:.0e}")):
+    for measure, head, text in (("psnr_db", "PSNR dB", "{:g}"),
+                                ("greatest_error", "greatest error", "{:.0e}")):
         codecs = list(dict.fromkeys(row["codec"] for row in rows if row["measure"] == measure))
         values = list(dict.fromkeys(row["value"] for row in rows if row["measure"] == measure))
         at = {(row["codec"], row["value"]): row for row in rows if row["measure"] == measure}
-        cells = [[_number(value, text), *(_number(at[codec, value]["ratio"], "{:.2f}") if (codec, value) in at else page.Number("-")
+        cells = [[_number(value, text), *(_number(at[codec, value]["ratio"], "{:.2f}")
+                                          if (codec, value) in at else page.Number("-")
                                           for codec in codecs), str(max(row["fields"] for row in at.values() if row["value"] == value))]
                  for value in values]
-        parts.append(page.table(f"equal-{measure.replace('_', '-')}", [head, *codecs, "fields"], cells))
+        parts.append(page.table(f"equal-{measure.replace('_', '-')}", [head, *codecs, "fields"],
+                                cells))
     return parts
 
 
 def _field_table(used):
-    rows = [[records.printable(field.name), str(field.values.dtype), "x".join(map(str, field.values.shape)),
-             page.Number(f"{field.values.nbytes / 1e6:.1f}", field.values.nbytes), records.printable(field.origin)]
+    rows = [[records.printable(field.name), str(field.values.dtype),
+             "x".join(map(str, field.values.shape)),
+             page.Number(f"{field.values.nbytes / 1e6:.1f}", field.values.nbytes),
+             records.printable(field.origin)]
             for field in used]
     return page.table("fields", ["<field", "<type", "<shape", "MB", "<what it is"], rows)
 
 
-# ---- the page --------------------------------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 
 
 def _notes(study, missing, left_out):
@@ -265,9 +298,10 @@ def _page(study, used, gb, notes, drawn):
     kinds = "measured" if study.measures_power else "modelled"
     mark = kinds + (", clocks emulated" if any(row.clock_is_emulated for row in study.rows) else "")
     return page.document("Compressing checkpoints", [
-        page.heading_of_page("Compressing checkpoints"), f"<p>{page.kind_mark(mark)}</p>\n", page.notes(notes),
-        page.heading("Codecs and bounds"),
-        picture("ratio-and-speed", "Ratio and speed of every codec and bound", "Up and to the right is better."),
+        page.heading_of_page("Compressing checkpoints"), f"<p>{page.kind_mark(mark)}</p>\n",
+        page.notes(notes), page.heading("Codecs and bounds"),
+        picture("ratio-and-speed", "Ratio and speed of every codec and bound",
+                "Up and to the right is better."),
         _codec_table(study), *_equal_parts(study),
         page.heading("Energy by bound"),
         picture("energy-by-bound", "Energy of compressing and writing by bound",
@@ -277,6 +311,7 @@ def _page(study, used, gb, notes, drawn):
                 "φ: the share of the run time that scales with the clock. Shaded: 95 % confidence."),
         page.heading("Against the published study"), _against_table(study),
         page.paragraph("Energy saved, as published, is computed from the printed savings of power and the printed slowdowns; "
-                       "both together is the separate measurement that it prints."), _fit_table(study),
+                       "both together is the separate measurement that it prints."),
+        _fit_table(study),
         *_dump_parts(study, gb),
         page.heading("Fields"), _field_table(used)])

@@ -40,7 +40,8 @@ def add_options(parser):
 def _mean_time(text):
     name, _, seconds = text.partition("=")
     if name not in CLASSES:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form process=SECONDS or node=SECONDS")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not of the form process=SECONDS or node=SECONDS")
     return name, options.positive(seconds)
 
 
@@ -52,7 +53,7 @@ def _mean_times(arguments):
     return {"process": process_s, "node": told.get("node", 3 * process_s)}
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +82,8 @@ class Shape:
 
     def calibration_failures(self):
         """A process and a node, behind a quarter and behind a half of the work."""
-        return [Failure("process", 0, version=self.iterations // 4), Failure("node", self.nodes - 1, version=self.iterations // 2)]
+        return [Failure("process", 0, version=self.iterations // 4),
+                Failure("node", self.nodes - 1, version=self.iterations // 2)]
 
     def calibrate(self, directory, parent):
         """A run that was done before it could fail as it was to is done again."""
@@ -98,8 +100,9 @@ class Shape:
         with programs.places(parent) as where:
             config = self.launcher.configuration(directory, self.toml(), where)
             side = math.isqrt(int(self.size_mb * 1e6 * self.launcher.ranks / 8))
-            words = self.launcher.words("heat", "--size", side, "--iterations", self.iterations, "--min-ms-per-iteration",
-                                        ITERATION_MS, "--config", config, "--name", programs.NAME)
+            words = self.launcher.words("heat", "--size", side, "--iterations", self.iterations,
+                                        "--min-ms-per-iteration", ITERATION_MS, "--config", config,
+                                        "--name", programs.NAME)
             program = self.launcher.program("heat").resolve()
             told = endure(words, program, directory, where, failures)
             return {**told, **told_by(programs.ledger_of(where)), "iterations": self.iterations}
@@ -108,14 +111,16 @@ class Shape:
 def told_by(ledger):
     """Of each checkpoint that held and each restart what costs are taken from. A checkpoint that puts back what a failure has taken of the
     version that was restored is a part of the restart."""
-    restored = {line.incarnation: records.count(line.fields, "version") for line in ledger.events("restart")}
+    restored = {line.incarnation: records.count(line.fields, "version")
+                for line in ledger.events("restart")}
     checkpoints = []
     for line in ledger.events("checkpoint"):
         version, blocked_s = records.count(line.fields, "version"), records.duration(line.fields, "blocked_s")
         held = records.count(line.fields, "level_reached") and None not in (version, blocked_s)
         if held and restored.get(line.incarnation) != version:
             checkpoints.append([line.incarnation, line.unix_s, version, blocked_s])
-    return {"checkpoints": checkpoints, "restored": [[key, value] for key, value in restored.items() if value is not None]}
+    return {"checkpoints": checkpoints,
+            "restored": [[key, value] for key, value in restored.items() if value is not None]}
 
 
 def plan_of(arguments):
@@ -127,7 +132,8 @@ def plan_of(arguments):
     for number in range(arguments.repetitions):
         if number % CALIBRATE_EVERY == 0:
             calibration = number // CALIBRATE_EVERY + 1
-            made.append(runs.Run(f"calibration-{calibration}", f"what things cost, {calibration}", arguments.seconds + 3 * START_S,
+            made.append(runs.Run(f"calibration-{calibration}", f"what things cost, {calibration}",
+                                 arguments.seconds + 3 * START_S,
                                  lambda directory: shape.calibrate(directory, parent)))
         made.append(runs.Run(f"run-{number + 1}", f"among failures, {number + 1}", among_failures_s,
                              lambda directory, number=number: shape.run(_failures(arguments, number), directory, parent)))
@@ -135,7 +141,8 @@ def plan_of(arguments):
 
 
 def _shape(arguments):
-    return Shape(options.launcher(arguments, arguments.ranks), arguments.size, arguments.seconds, arguments.interval_s)
+    return Shape(options.launcher(arguments, arguments.ranks), arguments.size, arguments.seconds,
+                 arguments.interval_s)
 
 
 def _failures(arguments, number):
@@ -148,10 +155,11 @@ def _until_s(arguments):
 
 
 def run(arguments):
-    runs.carry_out(arguments, plan_of(arguments), lambda arguments, results: Study(arguments, results, Simulator(arguments)))
+    runs.carry_out(arguments, plan_of(arguments),
+                   lambda arguments, results: Study(arguments, results, Simulator(arguments)))
 
 
-# ---- what a calibration tells ----------------------------------------------------------------------------------------
+# ---- what a calibration tells --------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,11 +175,13 @@ class Costs:
 
 def costs_of(calibrations):
     """Means over some runs with a failure of each class. Trouble if they do not tell all of them."""
-    found = {"iteration": [], "checkpoint": [], "start": [], "end": [], **{kind: [] for kind in CLASSES}}
+    found = {"iteration": [], "checkpoint": [], "start": [], "end": [],
+             **{kind: [] for kind in CLASSES}}
     iterations = work_s = 0.0
     for one in calibrations:
         by_start = {}
-        for number, unix_s, version, blocked_s in sorted(one["checkpoints"], key=lambda line: line[1]):
+        for number, unix_s, version, blocked_s in sorted(one["checkpoints"],
+                                                         key=lambda line: line[1]):
             by_start.setdefault(number, []).append((unix_s, version, blocked_s))
             found["checkpoint"].append(blocked_s)
         for lines in by_start.values():
@@ -179,7 +189,8 @@ def costs_of(calibrations):
                 work_s += then_s - unix_s - blocked_s
                 iterations += next_version - version
     if not iterations:
-        raise Trouble("no calibration run has two checkpoints behind one another: give more --seconds")
+        raise Trouble(
+            "no calibration run has two checkpoints behind one another: give more --seconds")
     iteration_s = work_s / iterations
     for one in calibrations:
         _add_edges(one, iteration_s, found)
@@ -187,7 +198,8 @@ def costs_of(calibrations):
     if missing:
         raise Trouble(f"the calibration runs do not tell what this takes: {', '.join(missing)}; give more --seconds")
     means = {name: statistics.fmean(values) for name, values in found.items() if values}
-    return Costs(iteration_s, means["checkpoint"], means["start"], {kind: means[kind] for kind in CLASSES}, means["end"])
+    return Costs(iteration_s, means["checkpoint"], means["start"],
+                 {kind: means[kind] for kind in CLASSES}, means["end"])
 
 
 def _add_edges(one, iteration_s, found):
@@ -202,13 +214,15 @@ def _add_edges(one, iteration_s, found):
         if number not in firsts:
             continue
         unix_s, version = firsts[number]
-        found[what].append(unix_s - begin_unix_s - (version - restored.get(number, 0)) * iteration_s)
+        found[what].append(
+            unix_s - begin_unix_s - (version - restored.get(number, 0)) * iteration_s)
     _, unix_s, version, blocked_s = lines[-1]
     end_unix_s = one["begin_unix_s"] + one["seconds"]
-    found["end"].append(end_unix_s - unix_s - blocked_s - (one["iterations"] - version) * iteration_s)
+    found["end"].append(
+        end_unix_s - unix_s - blocked_s - (one["iterations"] - version) * iteration_s)
 
 
-# ---- prediction ------------------------------------------------------------------------------------------------------
+# ---- prediction ----------------------------------------------------------------------------------
 
 
 class Simulator:
@@ -221,14 +235,16 @@ class Simulator:
     def with_failures(self, costs, failures):
         """Seconds that the run takes among these failures, checkpoints in it, and restarts by class."""
         until_s = _until_s(self.arguments)
-        trace = written(self.arguments.output.resolve() / "failures.csv", trace_of(failures, costs.start_s, until_s))
+        trace = written(self.arguments.output.resolve() / "failures.csv",
+                        trace_of(failures, costs.start_s, until_s))
         try:
             whole = self._play(costs, "--trace", trace, "--replicas", 1)["whole"]
         finally:
             trace.unlink()
         return {"seconds": costs.start_s + whole["wall time"]["mean"] + costs.end_s,
                 "checkpoints": whole["checkpoints of level 2"]["mean"],
-                "restarts": whole["restarts from level 1"]["mean"] + whole["restarts from level 2"]["mean"]}
+                "restarts": whole["restarts from level 1"]["mean"]
+                + whole["restarts from level 2"]["mean"]}
 
     def at_random(self, costs):
         """(mean seconds, half the width of the interval that holds the mean with 95 %) over failures of the same means."""
@@ -240,15 +256,17 @@ class Simulator:
             return f"--level={number}:blocked={costs.checkpoint_s}s,behind=0s,restart={max(costs.restart_s[kind], 0)}s,down=0s"
 
         shape = self.shape
-        means = [f"--mtbf={kind}={seconds}s" for kind, seconds in _mean_times(self.arguments).items()]
-        words = [self.arguments.command, "simulate", "--json", "--sync", "--nodes", shape.nodes, "--ranks", shape.launcher.ranks,
-                 "--bytes-per-rank", f"{shape.size_mb}MB", "--levels", "1,2", level(1, "process"), level(2, "node"),
-                 "--interval", f"{shape.interval * costs.iteration_s}s", "--every", 1, "--work", f"{shape.iterations * costs.iteration_s}s",
-                 "--seed", 1, *means, *more]
+        means = [f"--mtbf={kind}={seconds}s"
+                 for kind, seconds in _mean_times(self.arguments).items()]
+        words = [self.arguments.command, "simulate", "--json", "--sync", "--nodes", shape.nodes,
+                 "--ranks", shape.launcher.ranks, "--bytes-per-rank", f"{shape.size_mb}MB",
+                 "--levels", "1,2", level(1, "process"), level(2, "node"),
+                 "--interval", f"{shape.interval * costs.iteration_s}s", "--every", 1, "--work",
+                 f"{shape.iterations * costs.iteration_s}s", "--seed", 1, *means, *more]
         return json.loads(programs.output_of(list(map(str, words)), self.arguments.output)[1])
 
 
-# ---- results ---------------------------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,7 +277,8 @@ class Interval:
     half: float | None
 
     def text(self, form="{:.2f}"):
-        return form.format(self.mean) + ("" if self.half is None else " +- " + form.format(self.half))
+        return form.format(self.mean) + ("" if self.half is None
+                                         else " +- " + form.format(self.half))
 
 
 def interval_of(values):
@@ -274,7 +293,8 @@ class Study:
         self.calibrations = [one for key, one in results.items() if key.startswith("calibration-")]
         self.measured = [results[f"run-{i + 1}"] for i in range(arguments.repetitions)]
         self.costs = costs_of(self.calibrations)
-        self.predicted = [simulator.with_failures(self._costs_near(i), _failures(arguments, i)) for i in range(arguments.repetitions)]
+        self.predicted = [simulator.with_failures(self._costs_near(i), _failures(arguments, i))
+                          for i in range(arguments.repetitions)]
         self.at_random, self.at_random_half = simulator.at_random(self.costs)
 
     def _costs_near(self, number):
@@ -294,11 +314,13 @@ class Study:
     def off(self):
         """By which share measured runs take longer than predicted, all together. Runs that share a calibration err alike, and count as one
         for what it may be off."""
-        beside = [real["seconds"] - told["seconds"] for real, told in zip(self.measured, self.predicted)]
+        beside = [real["seconds"] - told["seconds"]
+                  for real, told in zip(self.measured, self.predicted)]
         groups = [beside[i:i + CALIBRATE_EVERY] for i in range(0, len(beside), CALIBRATE_EVERY)]
         half = interval_of(map(statistics.fmean, groups)).half
         predicted = self.mean_predicted()
-        return Interval(statistics.fmean(beside) / predicted, None if half is None else half / predicted)
+        return Interval(statistics.fmean(beside) / predicted,
+                        None if half is None else half / predicted)
 
     def verdict(self):
         off = self.off()
@@ -315,48 +337,58 @@ class Study:
         rows = []
         for number, (real, told) in enumerate(zip(self.measured, self.predicted), start=1):
             kinds = [kind for kind, _ in real["kills"]]
-            rows.append({"run": number, "measured_s": round(real["seconds"], 3), "predicted_s": round(told["seconds"], 3),
+            rows.append({"run": number, "measured_s": round(real["seconds"], 3),
+                         "predicted_s": round(told["seconds"], 3),
                          "measured_over_predicted": round(real["seconds"] / told["seconds"], 4),
-                         "failures_of_processes": kinds.count("process"), "failures_of_nodes": kinds.count("node"),
-                         "measured_restarts": len(kinds), "predicted_restarts": told["restarts"],
-                         "measured_checkpoints": len(real["checkpoints"]), "predicted_checkpoints": told["checkpoints"]})
+                         "failures_of_processes": kinds.count("process"),
+                         "failures_of_nodes": kinds.count("node"), "measured_restarts": len(kinds),
+                         "predicted_restarts": told["restarts"],
+                         "measured_checkpoints": len(real["checkpoints"]),
+                         "predicted_checkpoints": told["checkpoints"]})
         return rows
 
     def cost_rows(self):
         one = self.costs
-        named = {"iteration": one.iteration_s, "checkpoint": one.checkpoint_s, "first start": one.start_s,
-                 "restart after a process failed": one.restart_s["process"], "restart after a node failed": one.restart_s["node"],
-                 "end": one.end_s}
+        named = {"iteration": one.iteration_s, "checkpoint": one.checkpoint_s,
+                 "first start": one.start_s,
+                 "restart after a process failed": one.restart_s["process"],
+                 "restart after a node failed": one.restart_s["node"], "end": one.end_s}
         return [{"what": what, "seconds": round(seconds, 6)} for what, seconds in named.items()]
 
     def comparison(self):
         measured, predicted, off = self.mean_measured(), self.mean_predicted(), self.off()
-        return [{"what": "mean seconds, the same failures", "measured": measured.mean, "measured_half_width": measured.half,
-                 "predicted": predicted, "predicted_half_width": None, "off_pct": 100 * off.mean,
+        return [{"what": "mean seconds, the same failures", "measured": measured.mean,
+                 "measured_half_width": measured.half, "predicted": predicted,
+                 "predicted_half_width": None, "off_pct": 100 * off.mean,
                  "off_half_width_pct": None if off.half is None else 100 * off.half},
-                {"what": "mean seconds, failures drawn anew", "measured": measured.mean, "measured_half_width": measured.half,
-                 "predicted": self.at_random, "predicted_half_width": self.at_random_half,
+                {"what": "mean seconds, failures drawn anew", "measured": measured.mean,
+                 "measured_half_width": measured.half, "predicted": self.at_random,
+                 "predicted_half_width": self.at_random_half,
                  "off_pct": 100 * (measured.mean / self.at_random - 1), "off_half_width_pct": None}]
 
     def files(self):
-        return {"measurements": self.rows(), "costs": self.cost_rows(), "comparison": self.comparison()}
+        return {"measurements": self.rows(), "costs": self.cost_rows(),
+                "comparison": self.comparison()}
 
-    # ---- picture and page --------------------------------------------------------------------------------------------
+    # ---- picture and page ------------------------------------------------------------------------
 
     def figures(self):
         height = 4.6
-        made = look.figure(height, "Run time among failures", "measured, and simulated with measured costs")
+        made = look.figure(height, "Run time among failures",
+                           "measured, and simulated with measured costs")
         with matplotlib.rc_context(look.STYLE):
-            axes = made.subplots(gridspec_kw={"left": 0.08, "right": 0.62, "top": 1 - 0.55 / height, "bottom": 0.5 / height})
+            axes = made.subplots(gridspec_kw={"left": 0.08, "right": 0.62, "top": 1 - 0.55 / height,
+                                              "bottom": 0.5 / height})
             predicted = [one["seconds"] for one in self.predicted]
             measured = [one["seconds"] for one in self.measured]
             ends = (0.9 * min(predicted + measured), 1.1 * max(predicted + measured))
-            axes.fill_between(ends, [(1 - GOAL) * end for end in ends], [(1 + GOAL) * end for end in ends], color=look.LIGHT,
-                              linewidth=0, label=f"within {100 * GOAL:.0f} %")
+            axes.fill_between(ends, [(1 - GOAL) * end for end in ends],
+                              [(1 + GOAL) * end for end in ends], color=look.LIGHT, linewidth=0,
+                              label=f"within {100 * GOAL:.0f} %")
             axes.plot(ends, ends, color=look.GREY, linewidth=0.9)
             axes.plot(predicted, measured, "o", color=look.BLUE, markersize=4.5, label="a run")
-            axes.plot([statistics.fmean(predicted)], [statistics.fmean(measured)], "D", color=look.VERMILION, markersize=7,
-                      label="mean of all")
+            axes.plot([statistics.fmean(predicted)], [statistics.fmean(measured)], "D",
+                      color=look.VERMILION, markersize=7, label="mean of all")
             axes.set_xlabel("s predicted, with the failures of the run")
             axes.set_ylabel("s measured")
             axes.grid()
@@ -364,8 +396,10 @@ class Study:
         return {"measured-over-predicted": made}
 
     def page(self, figures):
-        parts = [page.heading_of_page("Among failures"), page.paragraph(self.verdict()), page.notes(self._notes()),
-                 page.picture(look.saved(figures["measured-over-predicted"], "svg"), "Measured over predicted run time"),
+        parts = [page.heading_of_page("Among failures"), page.paragraph(self.verdict()),
+                 page.notes(self._notes()),
+                 page.picture(look.saved(figures["measured-over-predicted"], "svg"),
+                              "Measured over predicted run time"),
                  page.heading("What is compared"), self._table("comparison", self.comparison()),
                  page.heading("What things cost here"), self._table("costs", self.cost_rows()),
                  page.heading("Runs"), self._table("runs", self.rows())]
@@ -391,5 +425,6 @@ class Study:
                 return value
             return page.Number("-") if value is None else page.Number(f"{value:.4g}", float(value))
 
-        heads = [("<" if isinstance(value, str) else "") + column.replace("_", " ") for column, value in rows[0].items()]
+        heads = [("<" if isinstance(value, str) else "") + column.replace("_", " ")
+                 for column, value in rows[0].items()]
         return page.table(name, heads, [[cell(value) for value in row.values()] for row in rows])

@@ -99,18 +99,24 @@ class Package:
         return f"{'PyPI' if self.file else 'Debian'} {self.name} {self.version}"
 
 
-NCARG = Package("libncarg-data", "6.6.2.dfsg.1-1", "52b4f825c6ab75d8f324185b96defab7a2b746ab15850a047198ee3f6da3bb3d")
-FERRET = Package("ferret-datasets", "7.6.0-5", "e5770222647ebfe2ab77b845e07a7e05cb6fed7b12dec9ae287a1f8046031744")
-PROJ = Package("proj-data", "9.1.1-1", "efa6a74fba305e664ba27b81c2a5708aa59554ba41659af0e8c325e477f3d955")
-IRIS = Package("iris-sample-data", "2.5.2", "39d45283bf9e7bff6067bffa635fa189b6c4dd47608840d087bfa639399f4656",
+NCARG = Package("libncarg-data", "6.6.2.dfsg.1-1",
+                "52b4f825c6ab75d8f324185b96defab7a2b746ab15850a047198ee3f6da3bb3d")
+FERRET = Package("ferret-datasets", "7.6.0-5",
+                 "e5770222647ebfe2ab77b845e07a7e05cb6fed7b12dec9ae287a1f8046031744")
+PROJ = Package("proj-data", "9.1.1-1",
+               "efa6a74fba305e664ba27b81c2a5708aa59554ba41659af0e8c325e477f3d955")
+IRIS = Package("iris-sample-data", "2.5.2",
+               "39d45283bf9e7bff6067bffa635fa189b6c4dd47608840d087bfa639399f4656",
                "iris_sample_data-2.5.2-py3-none-any.whl")
-MDANALYSIS = Package("MDAnalysisTests", "2.11.0", "5edeb5b01805da728b202103aa8d2b5974a37f1005ab1fe0150ed7d59702d2ea",
+MDANALYSIS = Package("MDAnalysisTests", "2.11.0",
+                     "5edeb5b01805da728b202103aa8d2b5974a37f1005ab1fe0150ed7d59702d2ea",
                      "mdanalysistests-2.11.0.tar.gz")
 TRAJECTORY = "mdanalysistests-2.11.0/MDAnalysisTests/data/adk_oplsaa.trr"
 
 # name, package, file, how it is read, what it is; those of a package stand together
 BUILT_IN = (
-    ("cam_t", NCARG, "./usr/share/ncarg/data/cdf/vinth2p.nc", _netcdf("T"), "temperature, climate model CAM"),
+    ("cam_t", NCARG, "./usr/share/ncarg/data/cdf/vinth2p.nc", _netcdf("T"),
+     "temperature, climate model CAM"),
     ("echam_t", NCARG, "./usr/share/ncarg/data/nug/rectilinear_grid_3D.nc", _netcdf("t"),
      "temperature, climate model ECHAM"),
     ("navy_wind", FERRET, "./usr/share/ferret-vis/data/monthly_navy_winds.cdf", _netcdf("UWND"),
@@ -120,8 +126,10 @@ BUILT_IN = (
     ("geoid", PROJ, "./usr/share/proj/egm96_15.gtx", _gtx, "height of the geoid EGM96"),
     ("colpex_theta", IRIS, "iris_sample_data/sample_data/colpex.pp", _pp(4),
      "potential temperature, weather model of the Met Office"),
-    ("colpex_pressure", IRIS, "iris_sample_data/sample_data/colpex.pp", _pp(408), "pressure, the same"),
-    ("protein_x", MDANALYSIS, TRAJECTORY, _trr("x"), "positions, molecular dynamics of a protein in water"),
+    ("colpex_pressure", IRIS, "iris_sample_data/sample_data/colpex.pp", _pp(408),
+     "pressure, the same"),
+    ("protein_x", MDANALYSIS, TRAJECTORY, _trr("x"),
+     "positions, molecular dynamics of a protein in water"),
     ("protein_v", MDANALYSIS, TRAJECTORY, _trr("v"), "velocities, the same"),
 )
 
@@ -164,8 +172,10 @@ def _fetch(package, folder):
     if package.file:  # the hash: nothing else is even looked into
         wanted = folder / f"{package.name}.txt"
         wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
-        command = ["python3", "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check", "-r", wanted.name]
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = ["python3", "-m", "pip", "download", "-q", "--no-deps",
+                   "--disable-pip-version-check", "-r", wanted.name]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
 
 
 @functools.lru_cache(maxsize=1)
@@ -175,7 +185,8 @@ def _archive(package, folder):
     if file.suffix == ".whl":
         return zipfile.ZipFile(file).read
     if file.suffix == ".deb":
-        plain = subprocess.run(["dpkg-deb", "--fsys-tarfile", file], check=True, stdout=subprocess.PIPE).stdout
+        plain = subprocess.run(["dpkg-deb", "--fsys-tarfile", file], check=True,
+                               stdout=subprocess.PIPE).stdout
         tar = tarfile.open(fileobj=io.BytesIO(plain))
     else:
         tar = tarfile.open(file)
@@ -184,7 +195,9 @@ def _archive(package, folder):
 
 def expected_names():
     """Of the fields of the built-in set, and of the programs whose states are in it."""
-    return [name for name, *_ in BUILT_IN] + ["states of the heat program", "states of the solvers of the benchmarks", "states of LAMMPS"]
+    return [name for name, *_ in BUILT_IN] + ["states of the heat program",
+                                              "states of the solvers of the benchmarks",
+                                              "states of LAMMPS"]
 
 
 def built_in(folder, build, left_out):
@@ -195,8 +208,10 @@ def built_in(folder, build, left_out):
         try:
             yield Field(name, _native(read(_archive(package, folder)(path))), f"{what}; {package}")
         except (OSError, subprocess.CalledProcessError) as error:
-            left_out(f"{name}: {package} cannot be fetched ({error}); its file may be put into {folder}")
-    for what, states in (("the heat program", _heat), ("the solvers of the benchmarks", _solvers), ("LAMMPS", _lammps)):
+            left_out(
+                f"{name}: {package} cannot be fetched ({error}); its file may be put into {folder}")
+    for what, states in (("the heat program", _heat), ("the solvers of the benchmarks", _solvers),
+                         ("LAMMPS", _lammps)):
         try:
             yield from states(folder, build)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -204,14 +219,17 @@ def built_in(folder, build, left_out):
 
 
 def _run(command, folder):
-    return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True).stdout
 
 
 def _heat(folder, build):
     """Without MPI's launcher it is one rank."""
     size, file = 1024, folder / "heat.raw"
-    _run([(build / "apps/heat/heat").resolve(), "--size", str(size), "--iterations", "500", "--output", file.name], folder)
-    yield Field("heat_t", np.fromfile(file, "float64").reshape(size, size), "state of the heat program")
+    _run([(build / "apps/heat/heat").resolve(), "--size", str(size), "--iterations", "500",
+          "--output", file.name], folder)
+    yield Field("heat_t", np.fromfile(file, "float64").reshape(size, size),
+                "state of the heat program")
 
 
 def _solvers(folder, build):

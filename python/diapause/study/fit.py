@@ -30,7 +30,8 @@ class PowerFit:
     def intervals(self, confidence=0.95):
         """Half the widths of the intervals of a f^b at the highest clock, of b and of c."""
         spread = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        return tuple(float(one) for one in stats.t.ppf(0.5 + confidence / 2, self.points - 3) * spread)
+        return tuple(float(one)
+                     for one in stats.t.ppf(0.5 + confidence / 2, self.points - 3) * spread)
 
     def band(self, clock, confidence=0.95):
         """Half the width of the band in which the curve lies with this confidence."""
@@ -67,16 +68,16 @@ def fit_power(clock, power):
     rough = [_linear(x, power, np.exp(one))[2] for one in logs]
     place = int(np.argmin(rough))
     bounds = logs[max(0, place - 1)], logs[min(len(logs) - 1, place + 1)]
-    found = optimize.minimize_scalar(lambda one: _linear(x, power, np.exp(one))[2], bounds=bounds, method="bounded",
-                                     options={"xatol": 1e-13})
+    found = optimize.minimize_scalar(lambda one: _linear(x, power, np.exp(one))[2], bounds=bounds,
+                                     method="bounded", options={"xatol": 1e-13})
     b = float(np.exp(found.x))
     scale, c, sse = _linear(x, power, b)
     left_over = sse / (len(x) - 3)
     slope = _slopes(x, scale, b)
     covariance = left_over * np.linalg.pinv(slope.T @ slope)
     spread = float(np.sum((power - power.mean()) ** 2))
-    return PowerFit(scale / top**b, b, c, sse, left_over**0.5, 1 - sse / spread if spread > 0 else float("nan"), len(x), top,
-                    covariance)
+    return PowerFit(scale / top**b, b, c, sse, left_over**0.5,
+                    1 - sse / spread if spread > 0 else float("nan"), len(x), top, covariance)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,4 +103,5 @@ def fit_runtime(ratio, runtime):
     phi = float(x @ y / (x @ x))
     sse = float(np.sum((y - phi * x) ** 2))
     left_over = sse / (len(x) - 1)
-    return RuntimeFit(phi, float(stats.t.ppf(0.975, len(x) - 1) * np.sqrt(left_over / (x @ x))), sse, left_over**0.5, len(x))
+    return RuntimeFit(phi, float(stats.t.ppf(0.975, len(x) - 1) * np.sqrt(left_over / (x @ x))),
+                      sse, left_over**0.5, len(x))

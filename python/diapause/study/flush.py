@@ -12,10 +12,11 @@ import matplotlib
 from diapause import look, page
 from diapause.study import background, options, programs, published, runs, writes
 
-# Cores of a node: table 1 of the study of multilevel checkpoints, tables 2.2 and 3.4 of the thesis, section 2.2 of the study of throttled
-# checkpoints. `generic` is the machine that this runs on.
-CORES = {"theta-xc40": 64, "mira-bgq": 16, "shepard-haswell": 32, "cooper-kaveri": 4, "m510-broadwell": 8, "c220g5-skylake": 20,
-         "xeon6148-cluster": 40, "llano-cluster": 4, "generic": 0}
+# Cores of a node: table 1 of the study of multilevel checkpoints, tables 2.2 and 3.4 of the thesis,
+# section 2.2 of the study of throttled checkpoints. `generic` is the machine that this runs on.
+CORES = {"theta-xc40": 64, "mira-bgq": 16, "shepard-haswell": 32, "cooper-kaveri": 4,
+         "m510-broadwell": 8, "c220g5-skylake": 20, "xeon6148-cluster": 40, "llano-cluster": 4,
+         "generic": 0}
 
 
 def add_options(parser):
@@ -41,7 +42,8 @@ def _share(text):
 
 def _profile(arguments, name):
     """Parameters by key."""
-    done = subprocess.run([arguments.command, "power", "--once", "--json", "--interval", "0.05", "--meters", "model", "--profile", name],
+    done = subprocess.run([arguments.command, "power", "--once", "--json", "--interval", "0.05",
+                           "--meters", "model", "--profile", name],
                           capture_output=True, text=True)
     if done.returncode != 0:
         raise programs.Trouble(f"profile {name}: {done.stderr.strip().removeprefix('diapause: ')}")
@@ -50,7 +52,8 @@ def _profile(arguments, name):
 
 def _as_writes(arguments):
     """What the study of writes, which has the runs, takes."""
-    return argparse.Namespace(**{**vars(arguments), "ranks": (arguments.ranks,), "disk": None, "machine": "m510-broadwell"})
+    return argparse.Namespace(**{**vars(arguments), "ranks": (arguments.ranks,), "disk": None,
+                                 "machine": "m510-broadwell"})
 
 
 def _clock_cases(arguments):
@@ -60,13 +63,15 @@ def _clock_cases(arguments):
 def plan_of(arguments):
     made = []
     for name in CORES:
-        made.append(runs.Run(f"profile-{name}", f"profile {name}", 0.5, lambda _, name=name: _profile(arguments, name)))
+        made.append(runs.Run(f"profile-{name}", f"profile {name}", 0.5,
+                             lambda _, name=name: _profile(arguments, name)))
     for repetition in range(arguments.repetitions):
         for case in _clock_cases(arguments):
             def do(directory, case=case):
                 return writes.measure(_as_writes(arguments), case, directory)
 
-            made.append(runs.Run(f"{case.key}-{repetition + 1}", f"{case.title}, {repetition + 1}", writes.expected_s(case), do))
+            made.append(runs.Run(f"{case.key}-{repetition + 1}", f"{case.title}, {repetition + 1}",
+                                 writes.expected_s(case), do))
     return runs.Plan(arguments.output, options.settings(arguments), made)
 
 
@@ -77,10 +82,13 @@ def run(arguments):
 class Study:
     def __init__(self, arguments, results):
         self.arguments = arguments
-        self.flush = background.Flush(arguments.flush_s, arguments.phi, arguments.interval_s, arguments.psi)
-        self.nodes = [background.node_of(name, results[f"profile-{name}"], cores or os.cpu_count() or 1,
+        self.flush = background.Flush(arguments.flush_s, arguments.phi, arguments.interval_s,
+                                      arguments.psi)
+        self.nodes = [background.node_of(name, results[f"profile-{name}"],
+                                         cores or os.cpu_count() or 1,
                                          name in published.CHIPS) for name, cores in CORES.items()]
-        self.runs = writes.Study(_as_writes(arguments), {key: one for key, one in results.items() if not key.startswith("profile-")})
+        self.runs = writes.Study(_as_writes(arguments), {key: one for key, one in results.items()
+                                                         if not key.startswith("profile-")})
 
     def model_rows(self):
         return [row for node in self.nodes for row in background.rows_of(node, self.flush)]
@@ -97,29 +105,37 @@ class Study:
         made = look.figure(height, "Clocks during background flushes",
                            f"modelled; flushes of {self.flush.seconds:g} s, {self.flush.interval_s:g} s apart")
         with matplotlib.rc_context(look.STYLE):
-            panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "top": 1 - 1.0 / height,
+            panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985,
+                                                     "top": 1 - 1.0 / height,
                                                      "bottom": 0.5 / height, "wspace": 0.26})
-            shown = (("energy of a flush over that at the base clock", lambda row, full: row["flush_j"] / full["flush_j"]),
-                     ("% of the node's energy, own core", lambda row, _: row["own_core_energy_pct"]),
-                     ("% of the node's energy, shared cores", lambda row, _: row["shared_cores_energy_pct"]))
+            shown = (("energy of a flush over that at the base clock",
+                      lambda row, full: row["flush_j"] / full["flush_j"]),
+                     ("% of the node's energy, own core",
+                      lambda row, _: row["own_core_energy_pct"]),
+                     ("% of the node's energy, shared cores",
+                      lambda row, _: row["shared_cores_energy_pct"]))
             for i, node in enumerate(self.nodes):
                 rows = background.rows_of(node, self.flush)
                 for axes, (_, value) in zip(panes, shown):
-                    axes.plot([row["ratio"] for row in rows], [value(row, rows[0]) for row in rows], linewidth=1.3,
-                              color=look.LINES[i % len(look.LINES)], linestyle="-" if node.is_published else "--", label=node.name)
+                    axes.plot([row["ratio"] for row in rows], [value(row, rows[0]) for row in rows],
+                              linewidth=1.3, color=look.LINES[i % len(look.LINES)],
+                              linestyle="-" if node.is_published else "--", label=node.name)
             for axes, (title, _) in zip(panes, shown):
                 axes.set_title(title, loc="left", fontsize=8.5)
                 axes.set_xlabel("clock over base clock")
                 axes.grid()
-            made.legend(*panes[0].get_legend_handles_labels(), loc="upper right", ncols=5, fontsize=7.5,
+            made.legend(*panes[0].get_legend_handles_labels(), loc="upper right", ncols=5,
+                        fontsize=7.5,
                         bbox_to_anchor=(0.99, 1 - 0.24 / height))
         return made
 
     def page(self, figures):
         title = "Clocks during background flushes"
-        parts = [page.heading_of_page(title), f"<p>{page.kind_mark('modelled')}</p>\n", page.notes(self._notes()),
-                 page.heading("By model"), *(page.paragraph(background.answer(node, self.flush)) for node in self.nodes),
-                 page.picture(look.saved(figures["clocks"], "svg"), "Energy over the clock, for each machine"), self._model_table(),
+        parts = [page.heading_of_page(title), f"<p>{page.kind_mark('modelled')}</p>\n",
+                 page.notes(self._notes()), page.heading("By model"),
+                 *(page.paragraph(background.answer(node, self.flush)) for node in self.nodes),
+                 page.picture(look.saved(figures["clocks"], "svg"),
+                              "Energy over the clock, for each machine"), self._model_table(),
                  page.heading("Here"), page.paragraph(self.runs.answer())]
         if self.runs.clock_rows():
             parts.append(self.runs.clock_table())
@@ -134,21 +150,27 @@ class Study:
                  f"{flush.psi:g} of the program.",
                  "Marginal power is what a core that flushes draws beyond an idle package. Powers are those of the profiles, of which many "
                  "are assumed; machines whose power over the clock is not published (dashed) are taken to have a cube."]
-        texts.append("A flush at the base clock is not over in time: none may be slowed." if least is None else
+        texts.append("A flush at the base clock is not over in time: none may be slowed."
+                     if least is None else
                      f"Below {least:.2f} of the clock a flush would not be over before the next checkpoint.")
         if self.arguments.actuator == "emulated":
-            texts.append("Clocks are emulated below: times are real, and no energy of here is told.")
+            texts.append(
+                "Clocks are emulated below: times are real, and no energy of here is told.")
         return texts
 
     def _model_table(self):
         rows = []
         for node in self.nodes:
             for row in background.rows_of(node, self.flush, ratios=(1.0, 0.9, 0.8, 0.7, 0.6, 0.5)):
-                rows.append([row["machine"], _cell(row["ratio"], "{:g}"), "yes" if row["in_time"] else "no", _cell(row["flush_s"]),
-                             _cell(row["marginal_w"]), _cell(row["flush_j"]), _cell(row["own_core_energy_pct"], "{:+.3f}"),
-                             _cell(row["shared_cores_program_pct"]), _cell(row["shared_cores_energy_pct"], "{:+.3f}")])
-        return page.table("background", ["<machine", "clock", "<in time", "flush s", "marginal W", "flush J", "own core: node's energy %",
-                                         "shared cores: program %", "shared cores: node's energy %"], rows)
+                rows.append([row["machine"], _cell(row["ratio"], "{:g}"), "yes" if row["in_time"]
+                             else "no", _cell(row["flush_s"]), _cell(row["marginal_w"]),
+                             _cell(row["flush_j"]), _cell(row["own_core_energy_pct"], "{:+.3f}"),
+                             _cell(row["shared_cores_program_pct"]),
+                             _cell(row["shared_cores_energy_pct"], "{:+.3f}")])
+        return page.table("background",
+                          ["<machine", "clock", "<in time", "flush s", "marginal W", "flush J",
+                           "own core: node's energy %", "shared cores: program %",
+                           "shared cores: node's energy %"], rows)
 
 
 def _cell(value, text="{:.2f}"):

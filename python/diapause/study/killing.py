@@ -46,7 +46,7 @@ def trace_of(failures, begin_s, until_s):
     return "\n".join(["time_s,class,node", *rows, f"{until_s:.6f},process,0", ""]).encode()
 
 
-# ---- the job ---------------------------------------------------------------------------------------------------------
+# ---- the job -------------------------------------------------------------------------------------
 
 
 def endure(words, program, directory, where, failures):
@@ -68,7 +68,8 @@ def endure(words, program, directory, where, failures):
             if struck is None:
                 said.seek(0)
                 text = records.printable(said.read().decode(errors="replace").strip()[-2000:])
-                raise programs.RunError(f"{shlex.join(words)}: ended with status {launcher.returncode}: {text}")
+                raise programs.RunError(
+                    f"{shlex.join(words)}: ended with status {launcher.returncode}: {text}")
         kills.append([struck.kind, time.time()])
         if struck.kind == "node":
             for job in where.global_.iterdir():
@@ -77,10 +78,12 @@ def endure(words, program, directory, where, failures):
 
 def _start(words, directory, said):
     try:
-        return subprocess.Popen(words, cwd=directory, env=programs.environment(), stdin=subprocess.DEVNULL,
+        return subprocess.Popen(words, cwd=directory, env=programs.environment(),
+                                stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=said)
     except OSError as error:
-        raise programs.RunError(f"{words[0]}: {error.strerror}; --launch says how ranks are started here") from error
+        raise programs.RunError(
+            f"{words[0]}: {error.strerror}; --launch says how ranks are started here") from error
 
 
 def _until_struck(launcher, program, where, left, begin_s):

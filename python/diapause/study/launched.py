@@ -30,13 +30,15 @@ class Job:
 
     def run(self, words):
         """To its end; (seconds, standard output)."""
-        return programs.output_of([self.command, "launch", "--name", self.name, "--", *words], self.directory, **self.settings)
+        return programs.output_of([self.command, "launch", "--name", self.name, "--", *words],
+                                  self.directory, **self.settings)
 
     @contextlib.contextmanager
     def beside(self, *words):
         """Runs meanwhile, and is ended behind it."""
         with open(self.directory / "said", "w") as said:
-            process = subprocess.Popen([self.command, *words], cwd=self.directory, env=programs.environment(**self.settings),
+            process = subprocess.Popen([self.command, *words], cwd=self.directory,
+                                       env=programs.environment(**self.settings),
                                        stdin=subprocess.DEVNULL, stdout=said, stderr=said)
             try:
                 yield process
@@ -53,12 +55,14 @@ class Job:
         while not is_there():
             if process.poll() is not None or time.monotonic() > end_s:
                 said = (self.directory / "said").read_text()[-1000:]
-                raise programs.RunError(f"{what} did not come to pass: {records.printable(said.strip())}")
+                raise programs.RunError(
+                    f"{what} did not come to pass: {records.printable(said.strip())}")
             time.sleep(0.1)
 
     def checkpoint(self, level):
         """(seconds, what it printed)."""
-        return programs.output_of([self.command, "checkpoint", self.name, "--level", str(level)], self.directory, **self.settings)
+        return programs.output_of([self.command, "checkpoint", self.name, "--level", str(level)],
+                                  self.directory, **self.settings)
 
     def events(self, what):
         """The lines of the ledger."""
@@ -71,7 +75,8 @@ class Job:
 
     def asks(self, *words):
         """The status of a command about this job."""
-        return subprocess.run([self.command, *words], env=programs.environment(**self.settings), capture_output=True).returncode
+        return subprocess.run([self.command, *words], env=programs.environment(**self.settings),
+                              capture_output=True).returncode
 
 
 @contextlib.contextmanager
@@ -85,14 +90,17 @@ def checkpoint_and_restart(job, words, start_s):
     with job.beside("launch", "--name", name, "--", *words) as process:
         job.wait_until(lambda: job.asks("checkpoint", name, "--check") == 0, process, "the job")
         time.sleep(1.5 * start_s)  # until its ranks have found each other and compute
-        took_s, _ = programs.output_of([job.command, "checkpoint", name, "--level", "4"], job.directory, **job.settings)
-        job.wait_until(lambda: programs.ledger_of(job.where).events("checkpoint"), process, "the line of the checkpoint")
+        took_s, _ = programs.output_of([job.command, "checkpoint", name, "--level", "4"],
+                                       job.directory, **job.settings)
+        job.wait_until(lambda: programs.ledger_of(job.where).events("checkpoint"), process,
+                       "the line of the checkpoint")
         (taken,) = programs.ledger_of(job.where).events("checkpoint")
     with job.beside("restart", name) as process:
-        job.wait_until(lambda: programs.ledger_of(job.where).events("restart"), process, "the restart")
+        job.wait_until(lambda: programs.ledger_of(job.where).events("restart"), process,
+                       "the restart")
         (restart,) = programs.ledger_of(job.where).events("restart")
-    return {"checkpoint_s": took_s, "stood_still_s": taken.fields["blocked_s"], "image_bytes": taken.fields["bytes_total"],
-            "restart_s": restart.fields["seconds"]}
+    return {"checkpoint_s": took_s, "stood_still_s": taken.fields["blocked_s"],
+            "image_bytes": taken.fields["bytes_total"], "restart_s": restart.fields["seconds"]}
 
 
 def together(calls):
@@ -118,16 +126,21 @@ def jobs_of(arguments, nodes, directory):
 def checkpoints_at_once(jobs, words, start_s):
     """The first checkpoint does not count: it asks for the memory of its slot."""
     with contextlib.ExitStack() as stack:
-        running = [stack.enter_context(job.beside("launch", "--name", job.name, "--", *words)) for job in jobs]
+        running = [stack.enter_context(job.beside("launch", "--name", job.name, "--", *words))
+                   for job in jobs]
         for job, process in zip(jobs, running):
-            job.wait_until(lambda job=job: job.asks("checkpoint", job.name, "--check") == 0, process, "the job")
+            job.wait_until(lambda job=job: job.asks("checkpoint", job.name, "--check") == 0,
+                           process, "the job")
         time.sleep(1.5 * start_s)  # until the ranks have found each other and compute
-        seconds = [together([lambda job=job: job.checkpoint(level) for job in jobs]) for level in (1, 1, 4)]
+        seconds = [together([lambda job=job: job.checkpoint(level) for job in jobs])
+                   for level in (1, 1, 4)]
         for job, process in zip(jobs, running):
-            job.wait_until(lambda job=job: len(job.events("checkpoint")) == 3, process, "the line of the checkpoint")
+            job.wait_until(lambda job=job: len(job.events("checkpoint")) == 3, process,
+                           "the line of the checkpoint")
         taken = [job.events("checkpoint") for job in jobs]
     return {"image_bytes": sum(lines[2].fields["bytes_total"] for lines in taken),
-            "stop_s": max(lines[1].fields["blocked_s"] for lines in taken), "local_s": seconds[1], "global_s": seconds[2]}
+            "stop_s": max(lines[1].fields["blocked_s"] for lines in taken), "local_s": seconds[1],
+            "global_s": seconds[2]}
 
 
 def restarts_at_once(jobs):
@@ -138,7 +151,8 @@ def restarts_at_once(jobs):
         for job, process in zip(jobs, running):
             job.wait_until(lambda job=job: job.events("restart"), process, "the restart")
         lines = [job.events("restart")[0].fields for job in jobs]
-    return {"restart_s": max(line["seconds"] for line in lines), "restart_level": min(line["level"] for line in lines)}
+    return {"restart_s": max(line["seconds"] for line in lines),
+            "restart_level": min(line["level"] for line in lines)}
 
 
 def again(measure, *arguments):

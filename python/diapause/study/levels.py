@@ -39,11 +39,12 @@ def _applications(text):
 
 def _configuration(text):
     if not CONFIGURATION.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form ckp(3,5,7,11) or ckp(3,5,7,11)/e1")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not of the form ckp(3,5,7,11) or ckp(3,5,7,11)/e1")
     return text
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +59,11 @@ class Application:
 
     def words(self, is_plain, iterations, *more):
         bytes_of_rank = self.size_mb * 1e6
-        size = (("--size", math.isqrt(int(bytes_of_rank * self.launcher.ranks / 8))) if self.name == "heat" else
+        size = (("--size", math.isqrt(int(bytes_of_rank * self.launcher.ranks / 8)))
+                if self.name == "heat" else
                 ("--elements", int(STREAM_OVER_HEAT * bytes_of_rank / 24)))
-        return self.launcher.words(self.name + ("_plain" if is_plain else ""), *size, "--iterations", iterations, *more)
+        return self.launcher.words(self.name + ("_plain" if is_plain else ""), *size,
+                                   "--iterations", iterations, *more)
 
     def calibrate(self, directory):
         """How many iterations take about the seconds: doubled until they take long enough to be told from the start."""
@@ -69,16 +72,20 @@ class Application:
         while took_s < min(2.0, self.seconds / 4):
             iterations *= 2
             took_s = programs.output_of(self.words(True, iterations), directory)[0] - start_s
-        return {"iterations": max(1, round(iterations * max(self.seconds - start_s, self.seconds / 4) / took_s))}
+        return {"iterations": max(
+            1, round(iterations * max(self.seconds - start_s, self.seconds / 4) / took_s))}
 
     def run(self, configuration, iterations, directory, parent):
         """Without checkpoints it is the program that knows nothing of Diapause."""
         if configuration == multilevel.ORIGINAL:
-            return {**programs.metered(self.launcher, self.words(True, iterations), directory), "checkpoints": []}
+            return {**programs.metered(self.launcher, self.words(True, iterations), directory),
+                    "checkpoints": []}
         with programs.places(parent) as where:
-            config = self.launcher.configuration(directory, _toml(configuration, self.minute_s), where)
-            found = programs.metered(self.launcher, self.words(False, iterations, "--config", config, "--name", programs.NAME),
-                                     directory)
+            config = self.launcher.configuration(directory, _toml(configuration, self.minute_s),
+                                                 where)
+            found = programs.metered(self.launcher,
+                                     self.words(False, iterations, "--config", config, "--name",
+                                                programs.NAME), directory)
             ledger = programs.ledger_of(where)
             return {**found, "checkpoints": programs.checkpoints_of(ledger, found["begin_unix_s"])}
 
@@ -91,14 +98,16 @@ def _toml(configuration, minute_s):
 
 def _application(arguments, name):
     minute_s = arguments.minute_s or arguments.seconds / multilevel.minutes(name)
-    return Application(name, options.launcher(arguments, arguments.ranks), arguments.size, arguments.seconds, minute_s)
+    return Application(name, options.launcher(arguments, arguments.ranks), arguments.size,
+                       arguments.seconds, minute_s)
 
 
 def _configurations(arguments, name):
     """All published ones, or those asked for with the baselines that they are compared with."""
     kinds = multilevel.tables_of(name)
     if not arguments.configuration:
-        return list(dict.fromkeys(one for kind in kinds for one in multilevel.configurations(name, kind)))
+        return list(dict.fromkeys(one for kind in kinds
+                                  for one in multilevel.configurations(name, kind)))
     baselines = [multilevel.ORIGINAL]
     if name == "heat" and any("/e" in one for one in arguments.configuration):
         baselines.append(multilevel.baseline(name, "flips"))
@@ -112,7 +121,8 @@ def plan_of(arguments):
     for name in arguments.application:
         application = _application(arguments, name)
         calibrations[name] = f"{name}-calibration"
-        made.append(runs.Run(calibrations[name], f"{name}: how many iterations fit", arguments.seconds, application.calibrate))
+        made.append(runs.Run(calibrations[name], f"{name}: how many iterations fit",
+                             arguments.seconds, application.calibrate))
     for repetition in range(arguments.repetitions):
         for name in arguments.application:
             application = _application(arguments, name)
@@ -121,7 +131,8 @@ def plan_of(arguments):
                     iterations = plan.result(calibrations[application.name])["iterations"]
                     return application.run(configuration, iterations, directory, parent)
 
-                made.append(runs.Run(_key(name, configuration, repetition), f"{name} {configuration}, {repetition + 1}",
+                made.append(runs.Run(_key(name, configuration, repetition),
+                                     f"{name} {configuration}, {repetition + 1}",
                                      arguments.seconds + START_S, do))
     return plan
 
@@ -134,7 +145,7 @@ def run(arguments):
     runs.carry_out(arguments, plan_of(arguments), Study)
 
 
-# ---- results ---------------------------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +169,8 @@ class Study:
         self.results = results
 
     def repetitions(self, name, configuration):
-        return [self.results[_key(name, configuration, i)] for i in range(self.arguments.repetitions)]
+        return [self.results[_key(name, configuration, i)]
+                for i in range(self.arguments.repetitions)]
 
     def best(self, name, configuration):
         return min(self.repetitions(name, configuration), key=lambda one: one["seconds"])
@@ -166,7 +178,8 @@ class Study:
     def change(self, name, configuration, baseline):
         found, base = self.best(name, configuration), self.best(name, baseline)
         power = _percent(found["watts"].get("total"), base["watts"].get("total"))
-        return Change(_percent(found["seconds"], base["seconds"]), power, _percent(_joules(found), _joules(base)))
+        return Change(_percent(found["seconds"], base["seconds"]), power,
+                      _percent(_joules(found), _joules(base)))
 
     def noise(self, name):
         """By how many percent the slowest run without checkpoints took longer than the fastest."""
@@ -186,11 +199,16 @@ class Study:
                 for i, one in enumerate(self.repetitions(name, configuration)):
                     levels = [level for _, level in one["checkpoints"]]
                     rows.append({
-                        "application": name, "configuration": configuration, "repetition": i + 1, "ranks": self.arguments.ranks,
-                        "minute_s": _application(self.arguments, name).minute_s, "runtime_s": round(one["seconds"], 4),
-                        **{f"{domain}_w": round(watts, 3) for domain, watts in one["watts"].items()},
-                        "energy_j": _joules(one), "energy_of": one["total"], "energy_kind": one["kind"],
-                        **{f"checkpoints_of_level_{level}": levels.count(level) for level in (1, 2, 3, 4)}})
+                        "application": name, "configuration": configuration, "repetition": i + 1,
+                        "ranks": self.arguments.ranks,
+                        "minute_s": _application(self.arguments, name).minute_s,
+                        "runtime_s": round(one["seconds"], 4),
+                        **{f"{domain}_w": round(watts, 3)
+                           for domain, watts in one["watts"].items()},
+                        "energy_j": _joules(one), "energy_of": one["total"],
+                        "energy_kind": one["kind"],
+                        **{f"checkpoints_of_level_{level}": levels.count(level)
+                           for level in (1, 2, 3, 4)}})
         return rows
 
     def tables(self):
@@ -200,7 +218,8 @@ class Study:
             for kind in multilevel.tables_of(name):
                 baseline = multilevel.baseline(name, kind)
                 published = multilevel.configurations(name, kind)
-                own = [one for one in there if one not in published and ("/e" in one) == (kind == "flips")
+                own = [one for one in there if one not in published
+                       and ("/e" in one) == (kind == "flips")
                        and kind != "bits" and not any(one in multilevel.configurations(name, other)
                                                       for other in multilevel.tables_of(name))]
                 shown = [one for one in there if one in published] + own
@@ -213,8 +232,9 @@ class Study:
         for name, kind, baseline, configurations in self.tables():
             for configuration in configurations:
                 here = self.change(name, configuration, baseline)
-                row = {"application": name, "table": kind, "configuration": configuration, "baseline": baseline,
-                       "here_runtime_pct": here.runtime, "here_node_power_pct": here.power, "here_energy_pct": here.energy}
+                row = {"application": name, "table": kind, "configuration": configuration,
+                       "baseline": baseline, "here_runtime_pct": here.runtime,
+                       "here_node_power_pct": here.power, "here_energy_pct": here.energy}
                 for machine in multilevel.MACHINES:
                     found = multilevel.row_of(name, kind, machine, configuration)
                     for what in ("runtime_pct", "node_power_pct", "energy_pct"):
@@ -222,7 +242,7 @@ class Study:
                 rows.append(row)
         return rows
 
-    # ---- pictures ----------------------------------------------------------------------------------------------------
+    # ---- pictures --------------------------------------------------------------------------------
 
     def label(self):
         return f"run time measured here; power {self.kind or 'unknown'}; other points as published"
@@ -232,7 +252,8 @@ class Study:
         return {"measurements": self.rows(), "comparison": self.comparison()}
 
     def figures(self):
-        drawn = {f"{name}-{kind}": self._draw_changes(name, kind, shown) for name, kind, _, shown in self.tables()}
+        drawn = {f"{name}-{kind}": self._draw_changes(name, kind, shown)
+                 for name, kind, _, shown in self.tables()}
         drawn |= {f"{name}-power": self._draw_power(name) for name in self.arguments.application}
         return {name: figure for name, figure in drawn.items() if figure}
 
@@ -243,12 +264,14 @@ class Study:
         made = look.figure(height, f"{TITLES[kind]}: {name}", self.label())
         with matplotlib.rc_context(look.STYLE):
             panes = made.subplots(1, 3, sharey=True, gridspec_kw={
-                "left": 0.15, "right": 0.985, "top": 1 - 0.62 / height, "bottom": 0.45 / height, "wspace": 0.08})
+                "left": 0.15, "right": 0.985, "top": 1 - 0.62 / height, "bottom": 0.45 / height,
+                "wspace": 0.08})
             for axes, what in zip(panes, ("runtime", "power", "energy")):
                 for place, configuration in enumerate(configurations):
                     here = getattr(self.change(name, configuration, baseline), what)
                     if here is not None:
-                        axes.barh(place, here, 0.62, color=look.LIGHT, edgecolor=look.GREY, linewidth=0.6,
+                        axes.barh(place, here, 0.62, color=look.LIGHT, edgecolor=look.GREY,
+                                  linewidth=0.6,
                                   label="here" if place == 0 else None)
                     self._draw_published(axes, (name, kind, configuration), what, place)
                 axes.axvline(0, color="#666666", linewidth=0.8)
@@ -256,7 +279,8 @@ class Study:
                 axes.grid(axis="x")
             panes[0].set_yticks(range(len(configurations)), configurations)
             panes[0].invert_yaxis()
-            made.legend(*panes[0].get_legend_handles_labels(), loc="upper right", ncols=5, fontsize=8,
+            made.legend(*panes[0].get_legend_handles_labels(), loc="upper right", ncols=5,
+                        fontsize=8,
                         bbox_to_anchor=(0.99, 1 - 0.27 / height))
         return made
 
@@ -264,13 +288,15 @@ class Study:
     def _draw_published(axes, of, what, place):
         name, kind, configuration = of
         column = {"runtime": "runtime_pct", "power": "node_power_pct", "energy": "energy_pct"}[what]
-        for (machine, title), colour, marker in zip(multilevel.MACHINES.items(), look.LINES, look.MARKERS):
+        for (machine, title), colour, marker in zip(multilevel.MACHINES.items(), look.LINES,
+                                                    look.MARKERS):
             found = multilevel.row_of(name, kind, machine, configuration)
             value = getattr(found, column) if found else None
             if value is not None:
                 axes.plot(value, place, marker, color=colour, markersize=4.5, linestyle="none")
             if place == 0:
-                axes.plot([], [], marker, color=colour, markersize=4.5, linestyle="none", label=f"{title}, published")
+                axes.plot([], [], marker, color=colour, markersize=4.5, linestyle="none",
+                          label=f"{title}, published")
 
     def _draw_power(self, name):
         """Power of the node in the fastest run without checkpoints, and in that with the most of them; of the latter by component."""
@@ -282,17 +308,22 @@ class Study:
         height = 3.4
         made = look.figure(height, f"Power over time: {name}", f"node, {self.kind}")
         with matplotlib.rc_context(look.STYLE):
-            axes = made.subplots(gridspec_kw={"left": 0.075, "right": 0.86, "top": 1 - 0.5 / height, "bottom": 0.5 / height})
+            axes = made.subplots(gridspec_kw={"left": 0.075, "right": 0.86, "top": 1 - 0.5 / height,
+                                              "bottom": 0.5 / height})
             for configuration, colour in zip(pair, (look.GREY, look.BLUE)):
                 seconds, watts = zip(*self.best(name, configuration)["curve"])
                 axes.plot(seconds, watts, color=colour, linewidth=1.1, label=configuration)
-            for (domain, curve), style in zip(self.best(name, most).get("parts", {}).items(), itertools.cycle(PART_STYLES)):
+            for (domain, curve), style in zip(self.best(name, most).get("parts", {}).items(),
+                                              itertools.cycle(PART_STYLES)):
                 if curve:
-                    axes.plot(*zip(*curve), color=look.BLUE, linewidth=0.7, linestyle=style, label=domain)
+                    axes.plot(*zip(*curve), color=look.BLUE, linewidth=0.7, linestyle=style,
+                              label=domain)
             seen = set()
             for at_s, level in self.best(name, most)["checkpoints"]:
-                axes.axvline(at_s, color=look.LEVELS.get(level, look.BLACK), linewidth=1.0, alpha=0.8,
-                             linestyle=(0, (2, 2)), label=None if level in seen else look.level_name(level))
+                axes.axvline(at_s, color=look.LEVELS.get(level, look.BLACK), linewidth=1.0,
+                             alpha=0.8,
+                             linestyle=(0, (2, 2)),
+                             label=None if level in seen else look.level_name(level))
                 seen.add(level)
             axes.set_xlabel("s since the start")
             axes.set_ylabel("W")
@@ -301,19 +332,22 @@ class Study:
             axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.0), borderaxespad=0)
         return made
 
-    # ---- page --------------------------------------------------------------------------------------------------------
+    # ---- page ------------------------------------------------------------------------------------
 
     def page(self, figures):
-        parts = [page.heading_of_page("Multilevel checkpoints"), f"<p>{page.kind_mark(self.kind)}</p>\n", page.notes(self._notes())]
+        parts = [page.heading_of_page("Multilevel checkpoints"),
+                 f"<p>{page.kind_mark(self.kind)}</p>\n", page.notes(self._notes())]
         for name, kind, baseline, shown in self.tables():
             parts += [page.heading(f"{TITLES[kind]}: {name}"),
-                      page.picture(look.saved(figures[f"{name}-{kind}"], "svg"), f"{TITLES[kind]} of {name}",
+                      page.picture(look.saved(figures[f"{name}-{kind}"], "svg"),
+                                   f"{TITLES[kind]} of {name}",
                                    f"In percent of {baseline}. Bars: here. Marks: published."),
                       self._change_table(name, kind, baseline, shown)]
         for name in self.arguments.application:
             parts.append(page.heading(f"Here: {name}"))
             if f"{name}-power" in figures:
-                parts.append(page.picture(look.saved(figures[f"{name}-power"], "svg"), f"Power of {name} over time",
+                parts.append(page.picture(look.saved(figures[f"{name}-power"], "svg"),
+                                          f"Power of {name} over time",
                                           "Dashed: when a checkpoint held, by level."))
             parts.append(self._run_table(name))
         return page.document("Multilevel checkpoints", parts)
@@ -321,7 +355,8 @@ class Study:
     def _notes(self):
         here, one = runs.machine(), self.arguments
         texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['memory_gb']} GB, {here['kernel']}; {one.ranks} ranks"
-                 + (f", {one.ranks_per_node} to an emulated node" if one.ranks_per_node else "") + f", {one.size:g} MB of a rank "
+                 + (f", {one.ranks_per_node} to an emulated node" if one.ranks_per_node else "")
+                 + f", {one.size:g} MB of a rank "
                  f"of heat and {STREAM_OVER_HEAT * one.size:g} MB of one of STREAM. Published: 64 ranks a node and 32 and 96 MB on "
                  "the Cray XC40, for minutes."]
         for name in one.application:
@@ -337,7 +372,8 @@ class Study:
 
     def _change_table(self, name, kind, baseline, shown):
         heads = ["<configuration", "here: time", "power", "energy"]
-        heads += [f"{title}: {what}" for title in multilevel.MACHINES.values() for what in ("time", "energy")]
+        heads += [f"{title}: {what}" for title in multilevel.MACHINES.values()
+                  for what in ("time", "energy")]
         rows = []
         for configuration in shown:
             here = self.change(name, configuration, baseline)
@@ -355,11 +391,14 @@ class Study:
         for configuration in _configurations(self.arguments, name):
             best = self.best(name, configuration)
             levels = [level for _, level in best["checkpoints"]]
-            rows.append([configuration, _cell(best["seconds"], "{:.2f}"), _cell(_joules(best), "{:.1f}"),
+            rows.append([configuration, _cell(best["seconds"], "{:.2f}"),
+                         _cell(_joules(best), "{:.1f}"),
                          *(_cell(best["watts"].get(domain), "{:.2f}") for domain in domains),
-                         "-" if not levels else " ".join(f"{levels.count(level)}xL{level}" for level in sorted(set(levels)))])
-        return page.table(f"{name}-runs", ["<configuration", "s", "J", *(f"{domain} W" for domain in domains),
-                                           "<checkpoints"], rows)
+                         "-" if not levels else " ".join(f"{levels.count(level)}xL{level}"
+                                                         for level in sorted(set(levels)))])
+        return page.table(f"{name}-runs",
+                          ["<configuration", "s", "J", *(f"{domain} W" for domain in domains),
+                           "<checkpoints"], rows)
 
 
 TITLES = {"runs": "Checkpoints", "flips": "With a bit flip", "bits": "Flips of other bits"}

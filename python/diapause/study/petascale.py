@@ -20,7 +20,8 @@ from diapause.study.published import FOLDER
 
 TB, GB, MB, MINUTE_S = 1e12, 1e9, 1e6, 60.0
 STAMPEDE = "Stampede (TACC)"  # where all of its runs were measured
-TABLES = {"HPCG": "cao2016_table2_hpcg", "NAMD": "cao2016_table3_namd", "LU.E": "cao2016_table6_lu_e", "NAS": "cao2016_table8_nas"}
+TABLES = {"HPCG": "cao2016_table2_hpcg", "NAMD": "cao2016_table3_namd",
+          "LU.E": "cao2016_table6_lu_e", "NAS": "cao2016_table8_nas"}
 FITTED = ("HPCG", "NAMD", "LU.E")  # tables 2, 3 and 6; table 8 is never fitted on
 SMALL = 8192  # processes
 LARGEST = 32752  # processes, with 38 TB
@@ -39,7 +40,7 @@ def _number(text):
     return float(text) if text else None
 
 
-# ---- the law ---------------------------------------------------------------------------------------------------------
+# ---- the law -------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +92,8 @@ def machines():
         memory, storage = _number(row["storage_ram_tb"]), _number(row["storage_disk_or_ssd_tb"])
         if memory is None or storage is None:
             memory, storage = float(row["ratio"]), 1.0
-        found[row["system"]] = Machine(memory * TB, storage * TB, float(row["assumed_disk_size_tb"]) * TB,
+        found[row["system"]] = Machine(memory * TB, storage * TB,
+                                       float(row["assumed_disk_size_tb"]) * TB,
                                        float(row["assumed_single_disk_bandwidth_mb_s"]) * MB)
     return found
 
@@ -102,13 +104,15 @@ def law_rows():
     for row in rows_of("cao2016_table1_fill_time_law"):
         printed, law = float(row["ideal_ckpt_time_min"]), machines()[row["system"]].least_s() / MINUTE_S
         off = 100 * (law / printed - 1)
-        why = DIFFERENCES.get(row["system"], "the printed ratio and fill time are rounded" if abs(off) >= 0.05 else "none")
-        rows.append({"system": row["system"], "published_ideal_min": printed, "law_min": law, "difference_pct": off, "why": why,
+        why = DIFFERENCES.get(row["system"], "the printed ratio and fill time are rounded"
+                              if abs(off) >= 0.05 else "none")
+        rows.append({"system": row["system"], "published_ideal_min": printed, "law_min": law,
+                     "difference_pct": off, "why": why,
                      "uncertain_in_paper": row["columns_marked_uncertain_in_paper"]})
     return rows
 
 
-# ---- measured there --------------------------------------------------------------------------------------------------
+# ---- measured there ------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,18 +137,21 @@ def size_bytes(row):
 @functools.cache
 def dumps(*names):
     """Of these tables, by default those that models are fitted on."""
-    return tuple(Dump(row.get("benchmark", name), int(row["processes"]), size_bytes(row), float(row["checkpoint_time_s"]),
-                      float(row["restart_time_s"]), row.get("note", "")) for name in names or FITTED for row in rows_of(TABLES[name]))
+    return tuple(Dump(row.get("benchmark", name), int(row["processes"]), size_bytes(row),
+                      float(row["checkpoint_time_s"]), float(row["restart_time_s"]),
+                      row.get("note", "")) for name in names or FITTED
+                 for row in rows_of(TABLES[name]))
 
 
 def beyond_law():
     """How often the time of the law each published dump took, on the machine where it was measured."""
     rate = machines()[STAMPEDE].storage_bytes_per_s
-    return [{"program": dump.program, "processes": dump.processes, "published_checkpoint_s": dump.checkpoint_s,
-             "law_s": dump.size_bytes / rate, "times_the_law": dump.checkpoint_s * rate / dump.size_bytes} for dump in dumps()]
+    return [{"program": dump.program, "processes": dump.processes,
+             "published_checkpoint_s": dump.checkpoint_s, "law_s": dump.size_bytes / rate,
+             "times_the_law": dump.checkpoint_s * rate / dump.size_bytes} for dump in dumps()]
 
 
-# ---- a model of dumps ------------------------------------------------------------------------------------------------
+# ---- a model of dumps ----------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,16 +192,19 @@ def least_squares(terms, seconds, least_s=TINY_S):
 
 def fitted(rows):
     """Costs by these dumps alone."""
-    checkpoint = least_squares([(1.0, row.processes, row.size_bytes, row.size_bytes * row.processes) for row in rows],
+    checkpoint = least_squares([(1.0, row.processes, row.size_bytes, row.size_bytes * row.processes)
+                                for row in rows],
                                [row.checkpoint_s for row in rows])
-    restart = least_squares([(1.0, row.processes**2, row.size_bytes) for row in rows], [row.restart_s for row in rows])
+    restart = least_squares([(1.0, row.processes**2, row.size_bytes) for row in rows],
+                            [row.restart_s for row in rows])
     return Costs(*map(float, (*checkpoint, *restart)))
 
 
 def splits():
     """[(what it is fitted on, its rows, the rows that it is tested on)]; no row is in both."""
     all_ = dumps()
-    return [(f"runs with up to {SMALL} processes, tested on larger ones", *_parted(all_, lambda row: row.processes <= SMALL)),
+    return [(f"runs with up to {SMALL} processes, tested on larger ones",
+             *_parted(all_, lambda row: row.processes <= SMALL)),
             ("LU.E and NAMD, tested on HPCG", *_parted(all_, lambda row: row.program != "HPCG")),
             ("HPCG, NAMD and LU.E, tested on the other NAS benchmarks", all_, dumps("NAS"))]
 
@@ -205,14 +215,18 @@ def _parted(rows, is_fitted):
 
 def errors(costs, rows):
     """(checkpoint, restart) in percent of the published time, a pair for each dump."""
-    return np.array([(100 * (costs.checkpoint_s(row.processes, row.size_bytes) / row.checkpoint_s - 1),
-                      100 * (costs.restart_s(row.processes, row.size_bytes) / row.restart_s - 1)) for row in rows])
+    return np.array(
+        [(100 * (costs.checkpoint_s(row.processes, row.size_bytes) / row.checkpoint_s - 1),
+          100 * (costs.restart_s(row.processes, row.size_bytes) / row.restart_s - 1))
+         for row in rows])
 
 
 def rate_errors(known, rows):
     """The same of the plainest model, size over the median rate of the `known` dumps."""
-    write, read = (np.median([row.size_bytes / getattr(row, what) for row in known]) for what in ("checkpoint_s", "restart_s"))
-    return np.array([(100 * (row.size_bytes / write / row.checkpoint_s - 1), 100 * (row.size_bytes / read / row.restart_s - 1))
+    write, read = (np.median([row.size_bytes / getattr(row, what) for row in known])
+                   for what in ("checkpoint_s", "restart_s"))
+    return np.array([(100 * (row.size_bytes / write / row.checkpoint_s - 1),
+                      100 * (row.size_bytes / read / row.restart_s - 1))
                      for row in rows])
 
 
@@ -225,7 +239,8 @@ def tested():
     root mean square in percent."""
     rows = []
     for what, known, unknown in splits():
-        rows.append(_test_row(what, len(known), errors(fitted(known), unknown), rate_errors(known, unknown)))
+        rows.append(_test_row(what, len(known), errors(fitted(known), unknown),
+                              rate_errors(known, unknown)))
     all_ = dumps()
     alone = [(all_[:i] + all_[i + 1:], all_[i:i + 1]) for i in range(len(all_))]
     rows.append(_test_row("all rows but one, tested on that, in turn", len(all_) - 1,
@@ -235,24 +250,27 @@ def tested():
 
 
 def _test_row(what, known, model, rate):
-    return {"fitted_on": what, "rows_fitted": known, "rows_tested": len(model), "checkpoint_rms_pct": rms(model[:, 0]),
-            "restart_rms_pct": rms(model[:, 1]), "checkpoint_worst_pct": float(model[np.argmax(np.abs(model[:, 0])), 0]),
-            "restart_worst_pct": float(model[np.argmax(np.abs(model[:, 1])), 1]), "rate_checkpoint_rms_pct": rms(rate[:, 0]),
-            "rate_restart_rms_pct": rms(rate[:, 1])}
+    return {"fitted_on": what, "rows_fitted": known, "rows_tested": len(model),
+            "checkpoint_rms_pct": rms(model[:, 0]), "restart_rms_pct": rms(model[:, 1]),
+            "checkpoint_worst_pct": float(model[np.argmax(np.abs(model[:, 0])), 0]),
+            "restart_worst_pct": float(model[np.argmax(np.abs(model[:, 1])), 1]),
+            "rate_checkpoint_rms_pct": rms(rate[:, 0]), "rate_restart_rms_pct": rms(rate[:, 1])}
 
 
-# ---- launching, and running ------------------------------------------------------------------------------------------
+# ---- launching, and running ----------------------------------------------------------------------
 
 
 def launches():
     """Table IV without the tree of coordinators: (processes, seconds at most)."""
-    return [(1024 * float(row["processes_k"]), float(row["launch_time_max_s"])) for row in rows_of("cao2016_table4_launch_time")
+    return [(1024 * float(row["processes_k"]), float(row["launch_time_max_s"]))
+            for row in rows_of("cao2016_table4_launch_time")
             if row["tree_of_coordinators"] == "0"]
 
 
 def launch_costs(rows):
     """Seconds of a process and of a pair: launch = first P + second P^2 (section IV-C1: one coordinator accepts all connections)."""
-    return least_squares([(processes, processes**2) for processes, _ in rows], [seconds for _, seconds in rows])
+    return least_squares([(processes, processes**2) for processes, _ in rows],
+                         [seconds for _, seconds in rows])
 
 
 def launch_errors():
@@ -266,11 +284,12 @@ def launch_errors():
 
 def overhead_errors():
     """Table V: the overhead of each row, in percentage points off the mean of the others."""
-    values = np.array([float(row["overhead_pct"]) for row in rows_of("cao2016_table5_runtime_overhead_lu_e")])
+    values = np.array([float(row["overhead_pct"])
+                       for row in rows_of("cao2016_table5_runtime_overhead_lu_e")])
     return (values.sum() - values) / (len(values) - 1) - values
 
 
-# ---- ours, extrapolated ----------------------------------------------------------------------------------------------
+# ---- ours, extrapolated --------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -327,14 +346,19 @@ class OwnCosts:
 def own_costs(rows):
     """By these measurements alone."""
     def fit(terms, seconds):
-        # A difference of two times may be near 0, or below by scatter: it must not outweigh all others.
-        return tuple(map(float, least_squares(terms, seconds, max(float(np.median(np.abs(seconds))) / 10, TINY_S))))
+        # A difference of two times may be near 0, or below by scatter: it must not outweigh all
+        # others.
+        return tuple(map(float, least_squares(terms, seconds,
+                                              max(float(np.median(np.abs(seconds))) / 10, TINY_S))))
 
     node = [(1.0, row.ranks, row.size_bytes / row.nodes) for row in rows]
-    return OwnCosts(fit([(1.0, row.ranks) for row in rows], [row.launch_s for row in rows]), fit(node, [row.stop_s for row in rows]),
+    return OwnCosts(fit([(1.0, row.ranks) for row in rows], [row.launch_s for row in rows]),
+                    fit(node, [row.stop_s for row in rows]),
                     fit(node, [row.local_s for row in rows]),
-                    fit([(1.0, row.size_bytes) for row in rows], [row.global_s - row.local_s for row in rows]),
-                    fit([(1.0, row.ranks, row.size_bytes) for row in rows], [row.restart_s for row in rows]))
+                    fit([(1.0, row.size_bytes) for row in rows],
+                        [row.global_s - row.local_s for row in rows]),
+                    fit([(1.0, row.ranks, row.size_bytes) for row in rows],
+                        [row.restart_s for row in rows]))
 
 
 def own_errors(rows):
@@ -375,15 +399,20 @@ def extrapolated(costs, processes=LARGEST, size_bytes=LARGEST_BYTES, per_node=PE
     write_s, read_s = theirs.write_s + theirs.contention_s * processes, theirs.read_s
     rows = [("launch", costs.launch_s(per_node), "constants measured here"),
             ("the job stands still", costs.stop_s(per_node, node_bytes), "constants measured here"),
-            ("level 1", local_s, "constants measured here"), ("level 2", local_s + sent_s, "level 1, and an assumed network"),
+            ("level 1", local_s, "constants measured here"),
+            ("level 2", local_s + sent_s, "level 1, and an assumed network"),
             ("level 3", local_s + sent_s, "level 1, and an assumed network")]
-    for name, first, second in (("storage by the law", law_s, law_s), ("storage as the published dumps used it", write_s, read_s)):
-        rows += [(f"level 4, {name}", costs.global_s(per_node, node_bytes, size_bytes, first), "level 1, and assumed storage"),
-                 (f"restart, {name}", costs.restart_s(per_node, size_bytes, second), "constants measured here, and assumed storage")]
+    for name, first, second in (("storage by the law", law_s, law_s),
+                                ("storage as the published dumps used it", write_s, read_s)):
+        rows += [(f"level 4, {name}", costs.global_s(per_node, node_bytes, size_bytes, first),
+                  "level 1, and assumed storage"),
+                 (f"restart, {name}", costs.restart_s(per_node, size_bytes, second),
+                  "constants measured here, and assumed storage")]
     told = []
     for what, seconds, why in rows:
         terms = costs.stop if "stands still" in what else costs.local if "level" in what else None
         # A cost of bytes that the fit has made 0 would stay 0 for any number of bytes.
         is_known = seconds > 0 and (terms is None or terms[-1] > 0)
-        told.append({"what": what, "extrapolated_s": seconds if is_known else None, "rests_on": why if is_known else UNKNOWN})
+        told.append({"what": what, "extrapolated_s": seconds if is_known else None,
+                     "rests_on": why if is_known else UNKNOWN})
     return told

@@ -15,7 +15,8 @@ import time
 from diapause import records
 from diapause.files import Trouble
 
-# Of the caller's settings these hold for the runs as well; the others would get into the way of the study's own.
+# Of the caller's settings these hold for the runs as well; the others would get into the way of the
+# study's own.
 KEPT_SETTINGS = "DIAPAUSE_ENERGY_"
 NAME = "study"  # of every job
 METER_WAIT_S = 60
@@ -35,7 +36,8 @@ class Launcher:
     def program(self, name):
         """As it lies in the build, or beside the installed command."""
         top = self.command.parent.parent
-        for path in (top / "apps" / name.removesuffix("_plain") / name, top / "libexec" / "diapause" / name):
+        for path in (top / "apps" / name.removesuffix("_plain") / name,
+                     top / "libexec" / "diapause" / name):
             if path.exists():
                 return path
         raise Trouble(f"there is no program {name} below {top}: build all of Diapause, with MPI")
@@ -44,7 +46,8 @@ class Launcher:
         try:
             launch = shlex.split(self.launch.format(ranks=self.ranks))
         except (KeyError, IndexError, ValueError) as error:
-            raise Trouble(f"--launch '{self.launch}': only {{ranks}} may stand in braces") from error
+            raise Trouble(
+                f"--launch '{self.launch}': only {{ranks}} may stand in braces") from error
         return [*launch, str(self.program(name)), *map(str, arguments)]
 
     def configuration(self, directory, text, places, of_global=""):
@@ -64,25 +67,27 @@ def output_of(words, directory, **settings):
     """(seconds, standard output); RunError if it fails. `settings` are variables of the environment."""
     begin_s = time.monotonic()
     try:
-        done = subprocess.run(words, cwd=directory, env=environment(**settings), capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run(words, cwd=directory, env=environment(**settings),
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise RunError(f"{words[0]}: {error.strerror}; --launch says how ranks are started here") from error
+        raise RunError(
+            f"{words[0]}: {error.strerror}; --launch says how ranks are started here") from error
     seconds = time.monotonic() - begin_s
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip())[-2000:]
-        raise RunError(f"{shlex.join(words)}: ended with status {done.returncode}: {records.printable(said)}")
+        raise RunError(
+            f"{shlex.join(words)}: ended with status {done.returncode}: {records.printable(said)}")
     return seconds, done.stdout
 
 
-# ---- power -----------------------------------------------------------------------------------------------------------
+# ---- power ---------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def recording(command, path):
     """`diapause power record` meanwhile, of this node. Without any meter nothing is recorded."""
-    recorder = subprocess.Popen([command, "power", "record", path], env=environment(), stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
+    recorder = subprocess.Popen([command, "power", "record", path], env=environment(),
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         end_s = time.monotonic() + METER_WAIT_S
         while recorder.poll() is None and time.monotonic() < end_s and _rows_in(path) < 2:
@@ -116,7 +121,8 @@ def power_between(path, begin_unix_s, end_unix_s):
         trace = records.read_trace(path)
     except records.RecordError:
         return Power({}, "", "", [])
-    inside = [i for i, t in enumerate(trace.seconds) if begin_unix_s <= trace.started_unix_s + t <= end_unix_s]
+    inside = [i for i, t in enumerate(trace.seconds) if begin_unix_s <= trace.started_unix_s
+              + t <= end_unix_s]
     if len(inside) < 2:
         return Power({}, trace.total, "", [])
     first, last = inside[0], inside[-1]
@@ -131,16 +137,18 @@ def power_between(path, begin_unix_s, end_unix_s):
         columns.setdefault(source.domain, []).append(index)
     means = {name: watts(indexes, first, last) for name, indexes in columns.items()}
     def curve(indexes):
-        points = [[trace.started_unix_s + trace.seconds[i] - begin_unix_s, watts(indexes, before, i)]
+        points = [[trace.started_unix_s + trace.seconds[i] - begin_unix_s,
+                   watts(indexes, before, i)]
                   for before, i in zip(inside, inside[1:])]
         return [point for point in points if point[1] is not None]
 
-    return Power({name: value for name, value in means.items() if value is not None}, trace.total, trace.total_kind,
-                 curve(trace.total_domains) if trace.total_domains else [],
-                 {name: curve(indexes) for name, indexes in columns.items() if indexes != trace.total_domains})
+    return Power({name: value for name, value in means.items() if value is not None}, trace.total,
+                 trace.total_kind, curve(trace.total_domains) if trace.total_domains else [],
+                 {name: curve(indexes) for name, indexes in columns.items()
+                  if indexes != trace.total_domains})
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 def metered(launcher, words, directory):
@@ -152,7 +160,8 @@ def metered(launcher, words, directory):
         end_unix_s = time.time()
         time.sleep(0.15)  # for the sample behind the end
     power = power_between(trace, begin_unix_s, end_unix_s)
-    return {"seconds": seconds, "begin_unix_s": begin_unix_s, "printed": printed, **dataclasses.asdict(power)}
+    return {"seconds": seconds, "begin_unix_s": begin_unix_s, "printed": printed,
+            **dataclasses.asdict(power)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +178,8 @@ class Places:
 
 
 def _memory():
-    return pathlib.Path(os.environ.get("DIAPAUSE_MEMORY_PATH", f"/dev/shm/diapause-{os.getuid()}")).resolve()
+    return pathlib.Path(os.environ.get("DIAPAUSE_MEMORY_PATH",
+                                       f"/dev/shm/diapause-{os.getuid()}")).resolve()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ import dataclasses
 import pathlib
 
 FOLDER = pathlib.Path(__file__).parent / "published"
-# Section 2.5.1.3, Eq. 2.3: the clock of each phase, as a ratio of the highest; and by how much that lengthened it.
+# Section 2.5.1.3, Eq. 2.3: the clock of each phase, as a ratio of the highest; and by how much that
+# lengthened it.
 RULE = {"compress": 0.875, "write": 0.85}
 LONGER = {"compress": 1.075, "write": 1.093}
 SAVED_POWER = {"compress": 0.194, "write": 0.112}  # section 2.5.1.1, as printed
@@ -41,8 +42,10 @@ def _rows(name):
 
 def curves():
     """Tables 2.4 and 2.5."""
-    files = {"compress": "wilkins2023_table2_4_compress_fits.csv", "write": "wilkins2023_table2_5_datawrite_fits.csv"}
-    return [Curve(step, row["model_data"], *(float(row[key]) for key in ("a", "b", "c", "sse", "rmse", "r2")))
+    files = {"compress": "wilkins2023_table2_4_compress_fits.csv",
+             "write": "wilkins2023_table2_5_datawrite_fits.csv"}
+    return [Curve(step, row["model_data"],
+                  *(float(row[key]) for key in ("a", "b", "c", "sse", "rmse", "r2")))
             for step, name in files.items() for row in _rows(name)]
 
 

@@ -97,13 +97,15 @@ class Study:
                 counts = row.energy_kind == full.energy_kind == "measured" and not row.clock_is_emulated
                 known = counts and row.joules and full.joules
                 power = row.joules / row.seconds / (full.joules / full.seconds) if known else None
-                yield Point(step, codec, row.clock_asked, row.clock_obtained, row.seconds / full.seconds, power)
+                yield Point(step, codec, row.clock_asked, row.clock_obtained,
+                            row.seconds / full.seconds, power)
 
-    # ---- fits --------------------------------------------------------------------------------------------------------
+    # ---- fits ------------------------------------------------------------------------------------
 
     def power_fit(self, step):
         """Over the ratio of the clock; None where power was not measured at four clocks."""
-        known = [(point.clock, point.power) for point in self.points() if point.step == step and point.power is not None]
+        known = [(point.clock, point.power) for point in self.points() if point.step == step
+                 and point.power is not None]
         return _or_none(fit.fit_power, known)
 
     def runtime_fit(self, step):
@@ -130,11 +132,12 @@ class Study:
             return float(found.runtime(clock)), "emulated" if emulated else "measured"
         return published.phi(step) / clock + 1 - published.phi(step), "modelled"
 
-    # ---- energy ------------------------------------------------------------------------------------------------------
+    # ---- energy ----------------------------------------------------------------------------------
 
     def _at_full_clock(self, codec, bound, step):
         """A row for each field."""
-        return [clocks[1.0] for (_, *method), clocks in self._series.items() if method == [codec, bound, step]
+        return [clocks[1.0]
+                for (_, *method), clocks in self._series.items() if method == [codec, bound, step]
                 and 1.0 in clocks]
 
     def seconds_per_gb(self, codec, bound, step):
@@ -162,7 +165,9 @@ class Study:
         found = self._at_full_clock(codec, bound, step)
         if not found or any(row.passes < 2 for row in found):
             return None
-        squares = [(stats.t.ppf(0.975, row.passes - 1) * row.seconds_scatter / row.seconds)**2 / row.passes for row in found]
+        squares = [
+            (stats.t.ppf(0.975, row.passes - 1) * row.seconds_scatter / row.seconds)**2 / row.passes
+            for row in found]
         return math.sqrt(sum(squares)) / len(found)
 
     def at_equal_error(self):
@@ -173,10 +178,12 @@ class Study:
             row = clocks.get(1.0)
             if step != "compress" or not bound or row is None or row.psnr_db is None or row.lossless_blocks:
                 continue
-            for measure, value in (("psnr_db", row.psnr_db), ("greatest_error", math.log10(row.greatest_error))):
+            for measure, value in (("psnr_db", row.psnr_db),
+                                   ("greatest_error", math.log10(row.greatest_error))):
                 curves[measure, field].setdefault(codec, []).append((value, math.log(row.ratio)))
         rows = []
-        for measure, values in (("psnr_db", EQUAL_PSNR_DB), ("greatest_error", [math.log10(one) for one in sweep.BOUNDS])):
+        for measure, values in (("psnr_db", EQUAL_PSNR_DB),
+                                ("greatest_error", [math.log10(one) for one in sweep.BOUNDS])):
             for value in values:
                 found = collections.defaultdict(list)
                 for (name, _), codecs in curves.items():
@@ -184,8 +191,9 @@ class Study:
                     if name == measure and len(at) > 1 and None not in at.values():
                         for codec, ratio in at.items():
                             found[codec].append(math.exp(ratio))
-                rows += [{"codec": codec, "measure": measure, "value": value if measure == "psnr_db" else 10**value, "ratio": mean(ratios),
-                          "fields": len(ratios)} for codec, ratios in found.items()]
+                rows += [{"codec": codec, "measure": measure, "value": value if measure == "psnr_db"
+                          else 10**value, "ratio": mean(ratios), "fields": len(ratios)}
+                         for codec, ratios in found.items()]
         return rows
 
     def dump(self, gb):
@@ -193,13 +201,17 @@ class Study:
         joules with and without the rule, by codec and bound. Joules are None unless all of them are measured."""
         rows = []
         for codec in self.codecs:
-            for bound in sorted({row.bound for row in self.rows if row.codec == codec}, reverse=True):
+            for bound in sorted({row.bound for row in self.rows if row.codec == codec},
+                                reverse=True):
                 seconds = [self.seconds_per_gb(codec, bound, step) for step in STEPS]
-                plain, ruled = ([self.energy(codec, bound, step, rule) for step in STEPS] for rule in (False, True))
+                plain, ruled = ([self.energy(codec, bound, step, rule) for step in STEPS]
+                                for rule in (False, True))
                 if None in seconds or None in plain:
                     continue
-                longer = [gb * one * self.longer_at(step, published.RULE[step])[0] for one, step in zip(seconds, STEPS)]
-                rows.append({"codec": codec, "bound": bound, "gb": gb, "seconds": gb * sum(seconds), "seconds_with_rule": sum(longer),
+                longer = [gb * one * self.longer_at(step, published.RULE[step])[0]
+                          for one, step in zip(seconds, STEPS)]
+                rows.append({"codec": codec, "bound": bound, "gb": gb, "seconds": gb * sum(seconds),
+                             "seconds_with_rule": sum(longer),
                              "joules": gb * sum(plain) if self.in_joules else None,
                              "joules_with_rule": gb * sum(ruled) if self.in_joules else None,
                              "energy_saved_pct": 100 * (1 - sum(ruled) / sum(plain))})
@@ -207,7 +219,8 @@ class Study:
 
     @property
     def in_joules(self):
-        return all(row.energy_kind == "measured" and row.joules for row in self.rows if row.step in STEPS)
+        return all(row.energy_kind == "measured" and row.joules
+                   for row in self.rows if row.step in STEPS)
 
     def label(self):
         """What the energy with the rule rests on."""
@@ -236,6 +249,7 @@ def _or_none(fitted, pairs):
 def recovered(curve):
     """The fit of data made out of a published curve, at the clocks of the study: what the fitting itself does to it."""
     clocks = published.clocks_ghz()
-    low, top = clocks.get(curve.data, (min(c[0] for c in clocks.values()), max(c[1] for c in clocks.values())))
+    low, top = clocks.get(curve.data,
+                          (min(c[0] for c in clocks.values()), max(c[1] for c in clocks.values())))
     clock = np.arange(low, top + 1e-9, published.STEP_MHZ / 1000)
     return fit.fit_power(clock, curve.power(clock))

@@ -131,13 +131,14 @@ def carry_out(arguments, plan, study_of):
     leave(arguments.output, study.files(), study.page(figures), figures)
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 
 def _first_line(path, name):
     try:
         with open(path) as file:
-            return next((line.partition(":")[2].strip() for line in file if line.startswith(name)), "")
+            return next((line.partition(":")[2].strip() for line in file if line.startswith(name)),
+                        "")
     except OSError:
         return ""
 
@@ -145,8 +146,9 @@ def _first_line(path, name):
 def machine():
     """What every row of a table says of where it was measured."""
     memory_kb = _first_line("/proc/meminfo", "MemTotal").partition(" ")[0]
-    return {"host": platform.node(), "processor": _first_line("/proc/cpuinfo", "model name") or platform.machine(),
-            "cores": len(os.sched_getaffinity(0)), "memory_gb": round(int(memory_kb or 0) * 1024 / 1e9, 1),
+    return {"host": platform.node(), "processor": _first_line("/proc/cpuinfo", "model name")
+            or platform.machine(), "cores": len(os.sched_getaffinity(0)),
+            "memory_gb": round(int(memory_kb or 0) * 1024 / 1e9, 1),
             "kernel": f"{platform.system()} {platform.release()}"}
 
 
@@ -156,7 +158,8 @@ def csv_of(rows):
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: "" if value is None else value for name, value in row.items()} for row in rows)
+    writer.writerows({name: "" if value is None else value for name, value in row.items()}
+                     for row in rows)
     return file.getvalue().encode()
 
 

@@ -34,7 +34,8 @@ class Plan:
 
     def seconds_of(self, codec):
         """What a field takes at least."""
-        return self.seconds * STEPS * len(self.clocks) * (1 if codec in LOSSLESS else len(self.bounds))
+        return self.seconds * STEPS * len(self.clocks) * (1 if codec in LOSSLESS
+                                                          else len(self.bounds))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,10 +77,12 @@ class Row:
 
 
 def _row(field, plan, line):
-    return Row(field.name, str(field.values.dtype), "x".join(map(str, field.values.shape)), line["codec"], line["bound"],
-               line["step"], line["asked"], line["obtained"], plan.actuator, line["seconds"], line["passes"],
-               line["raw_bytes"], line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"], line["greatest_error"],
-               line["blocks"], line["lossless_blocks"], line["joules"], line["energy_of"], line["energy_kind"],
+    return Row(field.name, str(field.values.dtype), "x".join(map(str, field.values.shape)),
+               line["codec"], line["bound"], line["step"], line["asked"], line["obtained"],
+               plan.actuator, line["seconds"], line["passes"],
+               line["raw_bytes"], line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"],
+               line["greatest_error"], line["blocks"], line["lossless_blocks"], line["joules"],
+               line["energy_of"], line["energy_kind"],
                line["rms_error"], line["value_range"], line["seconds_scatter"])
 
 
@@ -92,9 +95,11 @@ def rows_of(field, codec, plan):
     file = plan.directory / "field.raw"
     field.values.tofile(file)
     done = subprocess.run(
-        [plan.encoder, "study", "encode", file, "--type", str(field.values.dtype), "--dims", _join(field.values.shape),
-         "--codecs", codec, "--bounds", _join(plan.bounds), "--clocks", _join(plan.clocks), "--actuator", plan.actuator,
-         "--directory", plan.directory, "--seconds", str(plan.seconds), "--repetitions", str(plan.repetitions)], capture_output=True, text=True)
+        [plan.encoder, "study", "encode", file, "--type", str(field.values.dtype), "--dims",
+         _join(field.values.shape), "--codecs", codec, "--bounds", _join(plan.bounds), "--clocks",
+         _join(plan.clocks), "--actuator", plan.actuator,
+         "--directory", plan.directory, "--seconds", str(plan.seconds), "--repetitions",
+         str(plan.repetitions)], capture_output=True, text=True)
     file.unlink()
     if done.returncode != 0:
         raise SweepError(f"{field.name}: {done.stderr.strip().removeprefix('diapause: ')}")

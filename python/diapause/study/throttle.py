@@ -16,16 +16,20 @@ import numpy as np
 from diapause import look, page
 from diapause.study import options, programs, published, runs
 
-# What is written to: local, over IP, over RDMA. As published, in percent of the energy of a checkpoint; and what it said of time.
+# What is written to: local, over IP, over RDMA. As published, in percent of the energy of a
+# checkpoint; and what it said of time.
 MEDIA = {"local": "local disk", "ip": "remote, over IP", "rdma": "remote, over RDMA"}
-PUBLISHED_SAVED = {"local": ("up to 25", "little effect on time"), "ip": ("50", ""), "rdma": ("15", "nearly twice the time")}
+PUBLISHED_SAVED = {"local": ("up to 25", "little effect on time"), "ip": ("50", ""),
+                   "rdma": ("15", "nearly twice the time")}
 # Six gears from 3.8 to 1.4 GHz; those between are not told, here they are evenly spaced.
 LOWEST_GEAR = 1.4 / 3.8
 GEARS = tuple(round(float(gear), 3) for gear in np.linspace(1, LOWEST_GEAR, 6))
 # Figure 1 of the paper: commit time, mean time between failures of a node, sizes.
-FIGURE_1 = ("--levels", "4", "--level", "4:blocked=15min,restart=15min", "--sync", "--node-mtbf", "15y")
+FIGURE_1 = ("--levels", "4", "--level", "4:blocked=15min,restart=15min", "--sync", "--node-mtbf",
+            "15y")
 SIZES = tuple(2**i for i in range(7, 18))
-PARTS = {"work": look.GREEN, "checkpoints": look.BLUE, "rework": look.VERMILION, "restarts": look.PURPLE}
+PARTS = {"work": look.GREEN, "checkpoints": look.BLUE, "rework": look.VERMILION,
+         "restarts": look.PURPLE}
 
 
 def add_options(parser):
@@ -41,11 +45,12 @@ def add_options(parser):
 def _medium(text):
     name, equals, path = text.partition("=")
     if name not in MEDIA or not equals or not path:
-        raise argparse.ArgumentTypeError(f"'{text}' is not {' or '.join(MEDIA)}, and =DIRECTORY behind it")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not {' or '.join(MEDIA)}, and =DIRECTORY behind it")
     return name, path
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 def _media(arguments):
@@ -64,19 +69,22 @@ def _write(arguments, path, directory):
     np.random.default_rng(1).standard_normal(count).tofile(field)
     with tempfile.TemporaryDirectory(prefix="diapause-study-", dir=path) as where:
         _, printed = programs.output_of(
-            [str(arguments.command.resolve()), "study", "encode", str(field), "--type", "float64", "--dims", str(count), "--codecs",
-             "raw", "--bounds", "0", "--clocks", ",".join(map(str, _gears(arguments))), "--actuator", arguments.actuator,
+            [str(arguments.command.resolve()), "study", "encode", str(field), "--type", "float64",
+             "--dims", str(count), "--codecs", "raw", "--bounds", "0", "--clocks",
+             ",".join(map(str, _gears(arguments))), "--actuator", arguments.actuator,
              "--directory", where, "--seconds", str(arguments.seconds)], directory)
     lines = [json.loads(line) for line in printed.splitlines()]
-    return {"gears": [{key: line[key] for key in ("asked", "obtained", "seconds", "passes", "raw_bytes", "joules", "joules_of",
-                                                  "energy_of", "energy_kind")} for line in lines if line["step"] == "write"]}
+    return {
+        "gears": [{key: line[key] for key in ("asked", "obtained", "seconds", "passes", "raw_bytes",
+                                              "joules", "joules_of", "energy_of", "energy_kind")}
+                  for line in lines if line["step"] == "write"]}
 
 
 def _shares(arguments):
     """Of figure 1, by the planner."""
     sizes = ",".join(map(str, SIZES))
-    done = subprocess.run([arguments.command.resolve(), "plan", *FIGURE_1, "--sizes", sizes, "--json"], capture_output=True,
-                          text=True, env=programs.environment())
+    done = subprocess.run([arguments.command.resolve(), "plan", *FIGURE_1, "--sizes", sizes,
+                           "--json"], capture_output=True, text=True, env=programs.environment())
     if done.returncode != 0:
         raise programs.RunError(f"diapause plan: {done.stderr.strip()}")
     return {"sizes": [{"nodes": one["nodes"], "work_s": one["plan"]["intervals"][0]["work_s"],
@@ -92,9 +100,11 @@ def plan_of(arguments):
                 return _write(arguments, path, directory)
 
             # Every gear compresses, writes and decompresses: three steps.
-            made.append(runs.Run(f"{name}-{repetition + 1}", f"{MEDIA[name]} ({path}), {repetition + 1}",
+            made.append(runs.Run(f"{name}-{repetition + 1}",
+                                 f"{MEDIA[name]} ({path}), {repetition + 1}",
                                  3 * arguments.seconds * len(_gears(arguments)), do))
-    made.append(runs.Run("figure-1", "figure 1, by the planner", 1.0, lambda directory: _shares(arguments)))
+    made.append(runs.Run("figure-1", "figure 1, by the planner", 1.0,
+                         lambda directory: _shares(arguments)))
     return runs.Plan(arguments.output, options.settings(arguments), made)
 
 
@@ -105,7 +115,7 @@ def run(arguments):
     runs.carry_out(arguments, plan_of(arguments), Study)
 
 
-# ---- results ---------------------------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +144,8 @@ class Study:
     @property
     def is_real(self):
         """Whether joules say something of slower clocks: a counter at clocks that were set."""
-        kinds = {line["energy_kind"] for medium in _media(self.arguments) for of in self._lines(medium).values() for line in of}
+        kinds = {line["energy_kind"] for medium in _media(self.arguments)
+                 for of in self._lines(medium).values() for line in of}
         return self.arguments.actuator == "cpufreq" and kinds == {"measured"}
 
     def gears(self, medium):
@@ -146,8 +157,10 @@ class Study:
                 return None
             return statistics.fmean(new) / statistics.fmean(full)
 
-        return [Gear(statistics.fmean(line["obtained"] for line in lines[asked]), over_full(asked, _seconds),
-                     over_full(asked, _cpu), over_full(asked, _node)) for asked in sorted(lines, reverse=True)]
+        return [Gear(statistics.fmean(line["obtained"] for line in lines[asked]),
+                     over_full(asked, _seconds),
+                     over_full(asked, _cpu), over_full(asked, _node))
+                for asked in sorted(lines, reverse=True)]
 
     def modelled(self, gear):
         """(processor, node) energy over that at the full clock: the time of here, with the published power over the clock;
@@ -163,12 +176,16 @@ class Study:
         for medium, path in _media(self.arguments).items():
             for i in range(self.arguments.repetitions):
                 for line in self.results[f"{medium}-{i + 1}"]["gears"]:
-                    rows.append({"medium": medium, "path": path, "repetition": i + 1, "clock_asked": line["asked"],
-                                 "clock_obtained": line["obtained"], "clock_by": self.arguments.actuator, "seconds": line["seconds"],
+                    rows.append({"medium": medium, "path": path, "repetition": i + 1,
+                                 "clock_asked": line["asked"], "clock_obtained": line["obtained"],
+                                 "clock_by": self.arguments.actuator, "seconds": line["seconds"],
                                  "passes": line["passes"], "bytes": line["raw_bytes"],
-                                 "mb_s": line["raw_bytes"] / line["seconds"] / 1e6, "joules": line["joules"],
-                                 **{f"{domain}_j": joules for domain, joules in line["joules_of"].items()},
-                                 "energy_of": line["energy_of"], "energy_kind": line["energy_kind"]})
+                                 "mb_s": line["raw_bytes"] / line["seconds"] / 1e6,
+                                 "joules": line["joules"],
+                                 **{f"{domain}_j": joules
+                                    for domain, joules in line["joules_of"].items()},
+                                 "energy_of": line["energy_of"],
+                                 "energy_kind": line["energy_kind"]})
         return rows
 
     def comparison(self):
@@ -182,9 +199,12 @@ class Study:
                 continue
             for gear in self.gears(medium):
                 cpu, node = self.modelled(gear)
-                rows.append({"medium": medium, "here": self.how, "here_clock": gear.clock, "here_time_over_full": gear.time,
-                             "here_cpu_energy_over_full": gear.cpu, "here_node_energy_over_full": gear.node,
-                             "modelled_cpu_energy_over_full": cpu, "modelled_node_energy_over_full": node, **beside})
+                rows.append({"medium": medium, "here": self.how, "here_clock": gear.clock,
+                             "here_time_over_full": gear.time,
+                             "here_cpu_energy_over_full": gear.cpu,
+                             "here_node_energy_over_full": gear.node,
+                             "modelled_cpu_energy_over_full": cpu,
+                             "modelled_node_energy_over_full": node, **beside})
         return rows
 
     @property
@@ -202,7 +222,8 @@ class Study:
             return (f"{MEDIA[medium]}: written at the full clock only, so nothing can be said of slower ones; --actuator cpufreq "
                     "sets clocks, emulated makes believe.")
         if self.is_real:
-            cpu, node = (min(gears, key=lambda gear, what=what: getattr(gear, what) or 9.0) for what in ("cpu", "node"))
+            cpu, node = (min(gears, key=lambda gear, what=what: getattr(gear, what) or 9.0)
+                         for what in ("cpu", "node"))
             return (f"{MEDIA[medium]}: the processor uses least at {cpu.clock:.2f} of the clock ({_saved(cpu.cpu)}), the node at "
                     f"{node.clock:.2f} ({_saved(node.node)}); the write then takes {node.time:.2f} times as long.")
         slowest = gears[-1]
@@ -214,29 +235,35 @@ class Study:
                 f"{cpu.clock:.2f} ({_saved(self.modelled(cpu)[0])}), a node that draws twice as much at {node.clock:.2f} "
                 f"({_saved(self.modelled(node)[1])}).")
 
-    # ---- pictures and page -------------------------------------------------------------------------------------------
+    # ---- pictures and page -----------------------------------------------------------------------
 
     def files(self):
         """The rows of each CSV file."""
-        return {"measurements": self.rows(), "comparison": self.comparison(), "figure-1": self.results["figure-1"]["sizes"]}
+        return {"measurements": self.rows(), "comparison": self.comparison(),
+                "figure-1": self.results["figure-1"]["sizes"]}
 
     def figures(self):
         return {"gears": self._draw_gears(), "figure-1": self._draw_shares()}
 
     def _draw_gears(self):
         height = 3.9
-        made = look.figure(height, "Writing a checkpoint at lower clocks", f"time: {self.how}; energy: "
-                           + ("measured" if self.is_real else f"modelled with published power ({self.arguments.machine})"))
+        made = look.figure(height, "Writing a checkpoint at lower clocks",
+                           f"time: {self.how}; energy: "
+                           + ("measured" if self.is_real
+                              else f"modelled with published power ({self.arguments.machine})"))
         with matplotlib.rc_context(look.STYLE):
-            panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "top": 1 - 0.65 / height,
+            panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985,
+                                                     "top": 1 - 0.65 / height,
                                                      "bottom": 0.5 / height, "wspace": 0.2})
             for medium, colour, marker in zip(_media(self.arguments), look.LINES, look.MARKERS):
                 gears = self.gears(medium)
                 clocks = [gear.clock for gear in gears]
-                energies = list(zip(*([(gear.cpu, gear.node) if self.is_real else self.modelled(gear) for gear in gears])))
+                energies = list(zip(*([(gear.cpu, gear.node) if self.is_real
+                                       else self.modelled(gear) for gear in gears])))
                 for axes, values in zip(panes, ([gear.time for gear in gears], *energies)):
                     values = [np.nan if value is None else value for value in values]
-                    axes.plot(clocks, values, marker + "-", color=colour, label=MEDIA[medium], markersize=4.5, linewidth=1.2)
+                    axes.plot(clocks, values, marker + "-", color=colour, label=MEDIA[medium],
+                              markersize=4.5, linewidth=1.2)
             for axes, what in zip(panes, ("time", "energy of the processor", "energy of the node")):
                 axes.axhline(1, color="#BBBBBB", linewidth=0.8)
                 axes.set_xlabel("clock over full clock")
@@ -250,11 +277,14 @@ class Study:
         """As figure 1 of the paper: where the time goes on so many nodes."""
         sizes = self.results["figure-1"]["sizes"]
         height = 3.8
-        made = look.figure(height, "Where the time goes against the size of the system", "by the planner, exact intervals")
+        made = look.figure(height, "Where the time goes against the size of the system",
+                           "by the planner, exact intervals")
         with matplotlib.rc_context(look.STYLE):
-            axes = made.subplots(gridspec_kw={"left": 0.075, "right": 0.86, "top": 1 - 0.5 / height, "bottom": 0.5 / height})
+            axes = made.subplots(gridspec_kw={"left": 0.075, "right": 0.86, "top": 1 - 0.5 / height,
+                                              "bottom": 0.5 / height})
             shares = [[100 * one[part] for one in sizes] for part in PARTS]
-            axes.stackplot([one["nodes"] for one in sizes], shares, colors=PARTS.values(), labels=PARTS, alpha=0.85)
+            axes.stackplot([one["nodes"] for one in sizes], shares, colors=PARTS.values(),
+                           labels=PARTS, alpha=0.85)
             axes.set_xscale("log", base=2)
             axes.set_xlim(SIZES[0], SIZES[-1])
             axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES], fontsize=7.5)
@@ -268,16 +298,20 @@ class Study:
         kind = "measured" if self.is_real else "modelled"
         mark = kind + (", clocks emulated" if self.arguments.actuator == "emulated" else "")
         return page.document("Clocks while checkpoints are written", [
-            page.heading_of_page("Clocks while checkpoints are written"), f"<p>{page.kind_mark(mark)}</p>\n", page.notes(self._notes()),
-            page.heading("Media"), *(page.paragraph(self.conclusion(medium)) for medium in MEDIA),
-            page.picture(look.saved(figures["gears"], "svg"), "Time and energy of writing over the clock"), self._gear_table(),
+            page.heading_of_page("Clocks while checkpoints are written"),
+            f"<p>{page.kind_mark(mark)}</p>\n", page.notes(self._notes()), page.heading("Media"),
+            *(page.paragraph(self.conclusion(medium)) for medium in MEDIA),
+            page.picture(look.saved(figures["gears"], "svg"),
+                         "Time and energy of writing over the clock"), self._gear_table(),
             page.heading("Beside the published study"), self._published_table(),
             page.paragraph("The 10 % of the paper's title is a product, 50 % of the 20 % of the time that checkpoints may take, and was "
                            "not measured; 50 % is IP over InfiniBand alone.", quiet=True),
             page.heading("Figure 1"),
-            page.picture(look.saved(figures["figure-1"], "svg"), "Shares of wall-clock time by system size",
+            page.picture(look.saved(figures["figure-1"], "svg"),
+                         "Shares of wall-clock time by system size",
                          "The data of the published figure is not in its text. Its intervals are Daly's, those here are exact; its "
-                         "restart time is not told, here it is 15 minutes too."), self._share_table()])
+                         "restart time is not told, here it is 15 minutes too."),
+            self._share_table()])
 
     def _notes(self):
         here, one = runs.machine(), self.arguments
@@ -299,11 +333,14 @@ class Study:
             for asked, gear in zip(sorted(lines, reverse=True), self.gears(medium)):
                 seconds = [line["seconds"] for line in lines[asked]]
                 cpu, node = self.modelled(gear)
-                rows.append([MEDIA[medium], _cell(gear.clock, "{:.3f}"), _cell(statistics.fmean(seconds), "{:.3f}"),
-                             _cell(lines[asked][0]["raw_bytes"] / statistics.fmean(seconds) / 1e6, "{:.0f}"), _cell(gear.time),
+                rows.append([MEDIA[medium], _cell(gear.clock, "{:.3f}"),
+                             _cell(statistics.fmean(seconds), "{:.3f}"),
+                             _cell(lines[asked][0]["raw_bytes"] / statistics.fmean(seconds) / 1e6,
+                                   "{:.0f}"), _cell(gear.time),
                              _cell(gear.cpu), _cell(gear.node), _cell(cpu), _cell(node)])
-        return page.table("gears", ["<medium", "clock", "s", "MB/s", "time", "processor J, measured", "node J, measured",
-                                    "processor J, modelled", "node J, modelled"], rows)
+        return page.table("gears",
+                          ["<medium", "clock", "s", "MB/s", "time", "processor J, measured",
+                           "node J, measured", "processor J, modelled", "node J, modelled"], rows)
 
     def _published_table(self):
         rows = []
@@ -311,16 +348,21 @@ class Study:
             saved, time = PUBLISHED_SAVED[medium]
             gears = self.gears(medium) if medium in _media(self.arguments) else []
             best = [gear.node for gear in gears if gear.node is not None]
-            rows.append([title, f"{saved} %", time or "-", page.Number("not measured") if not best else
+            rows.append([title, f"{saved} %", time or "-",
+                         page.Number("not measured") if not best else
                          _cell(100 * (1 - min(best)), "{:.1f} %"),
-                         page.Number("not measured") if len(gears) < 2 else _cell(gears[-1].time, "{:.2f} times")])
-        return page.table("published-gears", ["<medium", "published: energy saved", "<published: time", "here: energy saved, node",
-                                              "here: time at the lowest clock"], rows)
+                         page.Number("not measured") if len(gears) < 2
+                         else _cell(gears[-1].time, "{:.2f} times")])
+        return page.table("published-gears",
+                          ["<medium", "published: energy saved", "<published: time",
+                           "here: energy saved, node", "here: time at the lowest clock"], rows)
 
     def _share_table(self):
-        rows = [[str(one["nodes"]), _cell(one["work_s"] / 60, "{:.1f}"), *(_cell(100 * one[part], "{:.2f}") for part in PARTS)]
+        rows = [[str(one["nodes"]), _cell(one["work_s"] / 60, "{:.1f}"),
+                 *(_cell(100 * one[part], "{:.2f}") for part in PARTS)]
                 for one in self.results["figure-1"]["sizes"]]
-        return page.table("figure-1", ["nodes", "interval, min", *(f"{part} %" for part in PARTS)], rows)
+        return page.table("figure-1", ["nodes", "interval, min", *(f"{part} %" for part in PARTS)],
+                          rows)
 
 
 def _seconds(line):

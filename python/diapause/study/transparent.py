@@ -20,9 +20,12 @@ from diapause.study.petascale import MB
 
 ENDLESS = 10**12  # iterations
 RATE_MB = 256  # written at once to find the rate of the storage
-PUBLISHED = {"launch": "cao2016_table4_launch_time", "overhead": "cao2016_table5_runtime_overhead_lu_e",
-             "HPCG": petascale.TABLES["HPCG"], "NAMD": petascale.TABLES["NAMD"], "LU.E": petascale.TABLES["LU.E"],
-             "MPI implementations, LU.E": "cao2016_table7_mpi_implementations_lu_e_500", "NAS": petascale.TABLES["NAS"]}
+PUBLISHED = {"launch": "cao2016_table4_launch_time",
+             "overhead": "cao2016_table5_runtime_overhead_lu_e",
+             "HPCG": petascale.TABLES["HPCG"], "NAMD": petascale.TABLES["NAMD"],
+             "LU.E": petascale.TABLES["LU.E"],
+             "MPI implementations, LU.E": "cao2016_table7_mpi_implementations_lu_e_500",
+             "NAS": petascale.TABLES["NAS"]}
 
 
 def add_options(parser):
@@ -45,12 +48,13 @@ def published(name):
     return petascale.rows_of(PUBLISHED[name])
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 def _application(arguments, ranks, size_mb):
     """STREAM without Diapause, with so many MB of a rank."""
-    return levels.Application("stream", options.launcher(arguments, ranks), size_mb / levels.STREAM_OVER_HEAT, arguments.seconds, 0.0)
+    return levels.Application("stream", options.launcher(arguments, ranks),
+                              size_mb / levels.STREAM_OVER_HEAT, arguments.seconds, 0.0)
 
 
 def _possible(arguments, directory):
@@ -67,13 +71,15 @@ def _measure(arguments, case, iterations, directory):
     """Launched and not, and a checkpoint and a restart while it runs."""
     application = _application(arguments, *case)
     once, many = (application.words(True, count) for count in (1, iterations))
-    found = {"native_once_s": programs.output_of(once, directory)[0], "native_s": programs.output_of(many, directory)[0]}
+    found = {"native_once_s": programs.output_of(once, directory)[0],
+             "native_s": programs.output_of(many, directory)[0]}
     with launched.job_of(arguments, directory) as job:
         found["launched_once_s"] = job.run(once)[0]
     with launched.job_of(arguments, directory) as job:
         found["launched_s"] = job.run(many)[0]
     with launched.job_of(arguments, directory) as job:
-        return found | launched.checkpoint_and_restart(job, application.words(True, ENDLESS), found["launched_once_s"])
+        return found | launched.checkpoint_and_restart(job, application.words(True, ENDLESS),
+                                                       found["launched_once_s"])
 
 
 def _measure_program(arguments, command, directory):
@@ -82,22 +88,26 @@ def _measure_program(arguments, command, directory):
     try:
         words = shlex.split(command.format(ranks=ranks))
     except (KeyError, IndexError, ValueError) as error:
-        raise programs.Trouble(f"--program '{command}': only {{ranks}} may stand in braces") from error
+        raise programs.Trouble(
+            f"--program '{command}': only {{ranks}} may stand in braces") from error
     native_s = programs.output_of(words, directory)[0]
     with launched.job_of(arguments, directory) as job:
         launched_s = job.run(words)[0]
     with launched.job_of(arguments, directory) as job:
         found = launched.checkpoint_and_restart(job, words, native_s / 3)  # waits for half of the time
-    return {"processes": ranks, "mpi": _mpi_of(words[0]), "native_s": native_s, "launched_s": launched_s, **found}
+    return {"processes": ranks, "mpi": _mpi_of(words[0]), "native_s": native_s,
+            "launched_s": launched_s, **found}
 
 
 def _mpi_of(launcher):
     """"Open MPI", or what else the launcher calls itself; empty if it does not say."""
     try:
-        said = subprocess.run([launcher, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=launched.WAIT_S).stdout
+        said = subprocess.run([launcher, "--version"], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=launched.WAIT_S).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return next((name for name in ("Open MPI", "Intel MPI") if name.replace(" ", "") in said.replace("(R)", "").replace(" ", "")), "")
+    return next((name for name in ("Open MPI", "Intel MPI")
+                 if name.replace(" ", "") in said.replace("(R)", "").replace(" ", "")), "")
 
 
 def _weak(arguments, case, directory):
@@ -124,8 +134,9 @@ def _rate(arguments, directory):
     where = parent / "rate"
     try:
         _, printed = programs.output_of(
-            [str(arguments.command.resolve()), "study", "encode", str(field), "--type", "float64", "--dims", str(count), "--codecs", "raw",
-             "--bounds", "0", "--clocks", "1", "--actuator", "none", "--directory", str(where), "--seconds", "1"], directory)
+            [str(arguments.command.resolve()), "study", "encode", str(field), "--type", "float64",
+             "--dims", str(count), "--codecs", "raw", "--bounds", "0", "--clocks", "1",
+             "--actuator", "none", "--directory", str(where), "--seconds", "1"], directory)
     finally:
         shutil.rmtree(where, ignore_errors=True)
     (line,) = [line for line in map(json.loads, printed.splitlines()) if line["step"] == "write"]
@@ -133,12 +144,14 @@ def _rate(arguments, directory):
 
 
 def plan_of(arguments):
-    made = [runs.Run("possible", "whether jobs can be launched here", 1.0, lambda directory: _possible(arguments, directory)),
-            runs.Run("rate", "the rate of the storage", 6.0, lambda directory: _rate(arguments, directory))]
+    made = [runs.Run("possible", "whether jobs can be launched here", 1.0,
+                     lambda directory: _possible(arguments, directory)),
+            runs.Run("rate", "the rate of the storage", 6.0,
+                     lambda directory: _rate(arguments, directory))]
     plan = runs.Plan(arguments.output, options.settings(arguments), made)
     for case in _cases(arguments):
-        made.append(runs.Run(_key(case, "calibration"), f"{_title(case)}: how many iterations fit", arguments.seconds,
-                             _application(arguments, *case).calibrate))
+        made.append(runs.Run(_key(case, "calibration"), f"{_title(case)}: how many iterations fit",
+                             arguments.seconds, _application(arguments, *case).calibrate))
     for repetition in range(arguments.repetitions):
         for case in _cases(arguments):
             def do(directory, case=case):
@@ -147,18 +160,24 @@ def plan_of(arguments):
                 iterations = plan.result(_key(case, "calibration"))["iterations"]
                 return launched.again(_measure, arguments, case, iterations, directory)
 
-            made.append(runs.Run(_key(case, repetition + 1), f"{_title(case)}, {repetition + 1}", 2 * arguments.seconds + 10, do))
+            made.append(runs.Run(_key(case, repetition + 1), f"{_title(case)}, {repetition + 1}",
+                                 2 * arguments.seconds + 10, do))
         for case in _weak_cases(arguments):
             def do_weak(directory, case=case):
-                return {} if plan.result("possible")["refused"] else launched.again(_weak, arguments, case, directory)
+                return {} if plan.result("possible")["refused"] else launched.again(
+                    _weak, arguments, case, directory)
 
-            made.append(runs.Run(_weak_key(case, repetition + 1), f"weak scaling, {case[0]} emulated nodes of {case[1]} ranks, "
-                                 f"{case[2]:g} MB of each, {repetition + 1}", 10.0 + 2 * case[0], do_weak))
+            made.append(runs.Run(_weak_key(case, repetition + 1),
+                                 f"weak scaling, {case[0]} emulated nodes of {case[1]} ranks, "
+                                 f"{case[2]:g} MB of each, {repetition + 1}", 10.0 + 2 * case[0],
+                                 do_weak))
         for name, command in arguments.program or ():
             def do_program(directory, command=command):
-                return {} if plan.result("possible")["refused"] else launched.again(_measure_program, arguments, command, directory)
+                return {} if plan.result("possible")["refused"] else launched.again(
+                    _measure_program, arguments, command, directory)
 
-            made.append(runs.Run(_program_key(name, repetition + 1), f"{name}, {repetition + 1}", 3 * arguments.seconds, do_program))
+            made.append(runs.Run(_program_key(name, repetition + 1), f"{name}, {repetition + 1}",
+                                 3 * arguments.seconds, do_program))
     return plan
 
 
@@ -191,7 +210,7 @@ def run(arguments):
     runs.carry_out(arguments, plan_of(arguments), Study)
 
 
-# ---- results ---------------------------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 class Study:
@@ -207,14 +226,16 @@ class Study:
         """Over the repetitions; None where nothing could be launched."""
         if self.refused:
             return None
-        return statistics.median(self.results[_key(case, i + 1)][name] for i in range(self.arguments.repetitions))
+        return statistics.median(self.results[_key(case, i + 1)][name]
+                                 for i in range(self.arguments.repetitions))
 
     def overhead(self, case):
         """Of the run time, in percent: of the fastest runs."""
         if self.refused:
             return None
         found = [self.results[_key(case, i + 1)] for i in range(self.arguments.repetitions)]
-        return 100 * (min(one["launched_s"] for one in found) / min(one["native_s"] for one in found) - 1)
+        return 100 * (min(one["launched_s"]
+                          for one in found) / min(one["native_s"] for one in found) - 1)
 
     def least_s(self, case):
         """What the law says of the image: all of it through the one storage whose rate was measured."""
@@ -225,7 +246,8 @@ class Study:
         rows = []
         for case in _cases(self.arguments) if not self.refused else []:
             for i in range(self.arguments.repetitions):
-                rows.append({"ranks": case[0], "mb_of_rank": case[1], "repetition": i + 1, **self.results[_key(case, i + 1)],
+                rows.append({"ranks": case[0], "mb_of_rank": case[1], "repetition": i + 1,
+                             **self.results[_key(case, i + 1)],
                              "storage_bytes_per_s": self.results["rate"]["bytes_per_s"]})
         return rows
 
@@ -233,16 +255,20 @@ class Study:
         """The published table of the law, with what the law gives for its own inputs."""
         return petascale.law_rows()
 
-    # ---- weak scaling --------------------------------------------------------------------------------------------------
+    # ---- weak scaling ----------------------------------------------------------------------------
 
     def weak(self):
         """The medians of each case, as petascale.Weak."""
         found = []
         for nodes, ranks, size_mb in _weak_cases(self.arguments) if not self.refused else []:
-            runs_of_case = [self.results[_weak_key((nodes, ranks, size_mb), i + 1)] for i in range(self.arguments.repetitions)]
-            median = {name: statistics.median(one[name] for one in runs_of_case) for name in runs_of_case[0]}
-            found.append(petascale.Weak(nodes, ranks, size_mb, median["image_bytes"], median["launched_once_s"] - median["native_once_s"],
-                                        median["stop_s"], median["local_s"], median["global_s"], median["restart_s"]))
+            runs_of_case = [self.results[_weak_key((nodes, ranks, size_mb), i + 1)]
+                            for i in range(self.arguments.repetitions)]
+            median = {name: statistics.median(one[name] for one in runs_of_case)
+                      for name in runs_of_case[0]}
+            found.append(petascale.Weak(nodes, ranks, size_mb, median["image_bytes"],
+                                        median["launched_once_s"] - median["native_once_s"],
+                                        median["stop_s"], median["local_s"], median["global_s"],
+                                        median["restart_s"]))
         return found
 
     def extrapolated(self):
@@ -254,10 +280,14 @@ class Study:
         """{name: medians over the repetitions, with the overhead of the fastest runs}."""
         found = {}
         for name, _ in (self.arguments.program or ()) if not self.refused else ():
-            each = [self.results[_program_key(name, i + 1)] for i in range(self.arguments.repetitions)]
+            each = [self.results[_program_key(name, i + 1)]
+                    for i in range(self.arguments.repetitions)]
             found[name] = {"processes": each[0]["processes"], "mpi": each[0]["mpi"],
-                           "overhead_pct": 100 * (min(one["launched_s"] for one in each) / min(one["native_s"] for one in each) - 1),
-                           **{key: statistics.median(one[key] for one in each) for key in ("checkpoint_s", "restart_s", "image_bytes")}}
+                           "overhead_pct": 100 * (min(one["launched_s"]
+                                                      for one in each) / min(
+                                                          one["native_s"] for one in each) - 1),
+                           **{key: statistics.median(one[key] for one in each)
+                              for key in ("checkpoint_s", "restart_s", "image_bytes")}}
         return found
 
     def claim_rows(self):
@@ -266,15 +296,18 @@ class Study:
     @staticmethod
     def _can_extrapolate(found):
         """The costs of a rank, of a byte and of the shared storage can be told apart only where all three vary."""
-        return all(len({getattr(row, name) for row in found}) > 1 for name in ("nodes", "ranks", "rank_mb"))
+        return all(len({getattr(row, name) for row in found}) > 1
+                   for name in ("nodes", "ranks", "rank_mb"))
 
-    # ---- pictures and page -------------------------------------------------------------------------------------------
+    # ---- pictures and page -----------------------------------------------------------------------
 
     def files(self):
         """The rows of each CSV file."""
-        weak = [dataclasses.asdict(row) | {"processes": row.nodes * row.ranks} for row in self.weak()]
-        return {"measurements": self.rows(), "law": self.law_rows(), "beyond-law": petascale.beyond_law(), "model": petascale.tested(),
-                "weak": weak, "extrapolated": self.extrapolated(), "claims": self.claim_rows()}
+        weak = [dataclasses.asdict(row) | {"processes": row.nodes * row.ranks}
+                for row in self.weak()]
+        return {"measurements": self.rows(), "law": self.law_rows(),
+                "beyond-law": petascale.beyond_law(), "model": petascale.tested(), "weak": weak,
+                "extrapolated": self.extrapolated(), "claims": self.claim_rows()}
 
     def figures(self):
         return {"times": self._draw()}
@@ -282,21 +315,28 @@ class Study:
     def _draw(self):
         """Checkpoint and restart over the size of all images: of here, and as published."""
         height = 4.2
-        made = look.figure(height, "Checkpoint and restart over the size of all images", "marks with a black edge: measured here")
+        made = look.figure(height, "Checkpoint and restart over the size of all images",
+                           "marks with a black edge: measured here")
         with matplotlib.rc_context(look.STYLE):
-            panes = made.subplots(1, 2, gridspec_kw={"left": 0.07, "right": 0.985, "top": 1 - 0.65 / height,
+            panes = made.subplots(1, 2, gridspec_kw={"left": 0.07, "right": 0.985,
+                                                     "top": 1 - 0.65 / height,
                                                      "bottom": 0.5 / height, "wspace": 0.16})
             for axes, what in zip(panes, ("checkpoint", "restart")):
                 for name, colour, marker in zip(("HPCG", "NAMD", "LU.E"), look.LINES, look.MARKERS):
-                    points = [(petascale.size_bytes(row), float(row[f"{what}_time_s"])) for row in published(name)]
-                    axes.plot(*zip(*points), marker + "-", color=colour, markersize=4.5, linewidth=1, label=f"{name}, published")
+                    points = [(petascale.size_bytes(row), float(row[f"{what}_time_s"]))
+                              for row in published(name)]
+                    axes.plot(*zip(*points), marker + "-", color=colour, markersize=4.5,
+                              linewidth=1, label=f"{name}, published")
                 if not self.refused:
-                    points = [(self.median(case, "image_bytes"), self.median(case, f"{what}_s")) for case in _cases(self.arguments)]
-                    axes.plot(*zip(*points), "P", color=look.ORANGE, markeredgecolor="black", markersize=7, label="STREAM, here")
+                    points = [(self.median(case, "image_bytes"), self.median(case, f"{what}_s"))
+                              for case in _cases(self.arguments)]
+                    axes.plot(*zip(*points), "P", color=look.ORANGE, markeredgecolor="black",
+                              markersize=7, label="STREAM, here")
                 axes.set_xscale("log")
                 axes.set_yscale("log")
                 for axis, unit in ((axes.xaxis, "B"), (axes.yaxis, "s")):
-                    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _, unit=unit: look.scaled(value, unit)))
+                    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(
+                        lambda value, _, unit=unit: look.scaled(value, unit)))
                     axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
                 axes.set_title(what, loc="left")
                 axes.set_xlabel("all images")
@@ -306,7 +346,8 @@ class Study:
 
     def page(self, figures):
         parts = [page.heading_of_page("Transparent checkpoints"), page.notes(self._notes()),
-                 page.picture(look.saved(figures["times"], "svg"), "Checkpoint and restart over size")]
+                 page.picture(look.saved(figures["times"], "svg"),
+                              "Checkpoint and restart over size")]
         if not self.refused:
             parts += [page.heading("Here"), self._table()]
         parts += self._law_parts() + self._model_parts() + self._weak_parts() + self._claim_parts()
@@ -315,58 +356,72 @@ class Study:
         return page.document("Transparent checkpoints", parts)
 
     def _law_parts(self):
-        beyond = [[row["program"], str(row["processes"]), _cell(row["published_checkpoint_s"], "{:.1f}"), _cell(row["law_s"], "{:.1f}"),
+        beyond = [[row["program"], str(row["processes"]),
+                   _cell(row["published_checkpoint_s"], "{:.1f}"), _cell(row["law_s"], "{:.1f}"),
                    _cell(row["times_the_law"], "{:.1f}")] for row in petascale.beyond_law()]
         return [page.heading("The checkpoint-fill-time law"), page.paragraph(
             "The least time of a dump of all memory is memory over capacity of the storage, times the time to fill one of its "
-            "devices. Where a published cell is printed as uncertain, that is said."), self._law_table(),
+            "devices. Where a published cell is printed as uncertain, that is said."),
+                self._law_table(),
                 page.heading("Where the law fails"), page.paragraph(
             "The dumps that the same paper measured on Stampede, over what the law gives for their sizes there."),
-                page.table("beyond-law", ["<program", "processes", "published, s", "by the law, s", "over the law"], beyond)]
+                page.table("beyond-law", ["<program", "processes", "published, s", "by the law, s",
+                                          "over the law"], beyond)]
 
     def _model_parts(self):
         rows = [[row["fitted_on"], str(row["rows_fitted"]), str(row["rows_tested"]),
-                 *(_cell(row[key], "{:.0f}") for key in ("checkpoint_rms_pct", "rate_checkpoint_rms_pct", "restart_rms_pct",
-                                                         "rate_restart_rms_pct"))] for row in petascale.tested()]
+                 *(_cell(row[key], "{:.0f}")
+                   for key in ("checkpoint_rms_pct", "rate_checkpoint_rms_pct", "restart_rms_pct",
+                               "rate_restart_rms_pct"))] for row in petascale.tested()]
         return [page.heading("A model of the published dumps"), page.paragraph(
             "Checkpoint: draining, coordination of each process, and writing, which gets slower with more processes. Restart: a start, "
             "connections of each pair of processes, and reading. Errors are of rows that it was not fitted on, root mean squares in "
             "percent of the published time, beside those of size over the median rate. The form was chosen with all rows in view."),
-                page.table("model", ["<fitted on", "rows fitted", "tested", "checkpoint %", "by the rate %", "restart %",
-                                     "by the rate %"], rows)]
+                page.table("model", ["<fitted on", "rows fitted", "tested", "checkpoint %",
+                                     "by the rate %", "restart %", "by the rate %"], rows)]
 
     def _weak_parts(self):
         found = self.weak()
         if not found:
             return []
-        rows = [[str(row.nodes), str(row.nodes * row.ranks), _cell(row.rank_mb, "{:g}"), _cell(row.size_bytes / MB, "{:.0f}"),
-                 *map(_cell, (row.launch_s, row.stop_s, row.local_s, row.global_s, row.restart_s))] for row in found]
+        rows = [[str(row.nodes), str(row.nodes * row.ranks), _cell(row.rank_mb, "{:g}"),
+                 _cell(row.size_bytes / MB, "{:.0f}"),
+                 *map(_cell, (row.launch_s, row.stop_s, row.local_s, row.global_s, row.restart_s))]
+                for row in found]
         parts = [page.heading("Weak scaling here"), page.paragraph(
             "Each emulated node is a launched job of its own on this machine; all are launched, "
             "checkpointed and restarted at once and share its processors and its storage. Before the restart their memory tiers are "
             "removed. There are no connections between them."),
-                 page.table("weak", ["emulated nodes", "processes", "MB of a rank", "images MB", "launch s", "stood still s", "level 1 s", "level 4 s",
+                 page.table("weak", ["emulated nodes", "processes", "MB of a rank", "images MB",
+                                     "launch s", "stood still s", "level 1 s", "level 4 s",
                                      "restart s"], rows)]
         wanted = self.extrapolated()
         if not wanted:
             return [*parts, page.paragraph("Not extrapolated: that needs several numbers of ranks and of nodes, and sizes.")]
         off = petascale.own_errors(found)
-        parts += [page.heading(f"{petascale.LARGEST} processes with 38 TB, extrapolated"), page.paragraph(
+        parts += [page.heading(f"{petascale.LARGEST} processes with 38 TB, extrapolated"),
+                  page.paragraph(
             "By the constants fitted on all rows above. Each of these rows by the others is off by "
             + ", ".join(f"{petascale.rms(values):.0f} % ({name})" for name, values in {
-                "level 1": off["local"], "level 4": off["global"], "restart": off["restart"]}.items())
+                "level 1": off["local"], "level 4": off["global"],
+                "restart": off["restart"]}.items())
             + ". Nothing of this size was measured here. Published, not ours: 652.8 s for the checkpoint and 2539.05 s for the restart."),
                   page.table("extrapolated", ["<what", "extrapolated s", "<rests on"],
-                             [[row["what"], _cell(row["extrapolated_s"], "{:.1f}"), row["rests_on"]] for row in wanted]),
+                             [[row["what"], _cell(row["extrapolated_s"], "{:.1f}"), row["rests_on"]]
+                              for row in wanted]),
                   page.notes(list(petascale.ASSUMPTIONS))]
         return parts
 
     def _claim_parts(self):
-        rows = [[row["table"], row["program"], str(row["processes"]), row["quantity"], _cell(row["published"], "{:g}"),
-                 _cell(row["ours"], "{:.2f}"), row["ours_of"]] for row in self.claim_rows()]
-        return [page.heading("Claims"), page.paragraph("Each published number beside that of the same program here, where it was run "
-                                                       "(--program). Never the same machine, size or number of processes."),
-                page.table("claims", ["<table", "<program", "processes", "<quantity", "published", "ours", "<ours is of"], rows)]
+        rows = [[row["table"], row["program"], str(row["processes"]), row["quantity"],
+                 _cell(row["published"], "{:g}"), _cell(row["ours"], "{:.2f}"), row["ours_of"]]
+                for row in self.claim_rows()]
+        return [page.heading("Claims"),
+                page.paragraph(
+                    "Each published number beside that of the same program here, where it was run "
+                    "(--program). Never the same machine, size or number of processes."),
+                page.table("claims", ["<table", "<program", "processes", "<quantity", "published",
+                                      "ours", "<ours is of"], rows)]
 
     def _notes(self):
         here = runs.machine()
@@ -387,23 +442,30 @@ class Study:
         for case in _cases(self.arguments):
             image, checkpoint, least = self.median(case, "image_bytes"), self.median(case, "checkpoint_s"), self.least_s(case)
             launch = self.median(case, "launched_once_s") - self.median(case, "native_once_s")
-            rows.append([str(case[0]), _cell(case[1], "{:g}"), _cell(image / MB, "{:.0f}"), _cell(launch),
+            rows.append([str(case[0]), _cell(case[1], "{:g}"), _cell(image / MB, "{:.0f}"),
+                         _cell(launch),
                          _cell(self.overhead(case), "{:+.2f}"),
-                         _cell(self.median(case, "stood_still_s")), _cell(checkpoint), _cell(least), _cell(checkpoint / least, "{:.1f}"),
+                         _cell(self.median(case, "stood_still_s")), _cell(checkpoint), _cell(least),
+                         _cell(checkpoint / least, "{:.1f}"),
                          _cell(self.median(case, "restart_s"))])
-        return page.table("here", ["ranks", "MB of a rank", "image MB", "launch s", "overhead %", "stood still s", "checkpoint s",
-                                   "law s", "over the law", "restart s"], rows)
+        return page.table("here", ["ranks", "MB of a rank", "image MB", "launch s", "overhead %",
+                                   "stood still s", "checkpoint s", "law s", "over the law",
+                                   "restart s"], rows)
 
     def _law_table(self):
-        rows = [[row["system"], _cell(row["published_ideal_min"], "{:.1f}"), _cell(row["law_min"], "{:.2f}"),
-                 _cell(row["difference_pct"], "{:+.1f}"), row["why"], row["uncertain_in_paper"].replace(";", ", ") or "-"]
+        rows = [[row["system"], _cell(row["published_ideal_min"], "{:.1f}"),
+                 _cell(row["law_min"], "{:.2f}"),
+                 _cell(row["difference_pct"], "{:+.1f}"), row["why"],
+                 row["uncertain_in_paper"].replace(";", ", ") or "-"]
                 for row in self.law_rows()]
-        return page.table("law", ["<system", "published, min", "by the law, min", "difference %", "<why", "<uncertain in the paper"], rows)
+        return page.table("law", ["<system", "published, min", "by the law, min", "difference %",
+                                  "<why", "<uncertain in the paper"], rows)
 
 
 def _table_of(name):
     rows = published(name)
-    return page.table(f"published-{name.split()[0].replace('.', '-').lower()}", [f"<{column.replace('_', ' ')}" for column in rows[0]],
+    return page.table(f"published-{name.split()[0].replace('.', '-').lower()}",
+                      [f"<{column.replace('_', ' ')}" for column in rows[0]],
                       [[value or "-" for value in row.values()] for row in rows])
 
 

@@ -13,9 +13,11 @@ import matplotlib
 from diapause import look, page
 from diapause.study import options, programs, published, runs
 
-# How a checkpoint gets to the global directory: settings, and whether a tier of the node comes first.
+# How a checkpoint gets to the global directory: settings, and whether a tier of the node comes
+# first.
 METHODS = {
-    "posix-file-per-rank": ("direct, POSIX, a file per rank", 'mode = "direct"\nfiles = "rank"', None),
+    "posix-file-per-rank": ("direct, POSIX, a file per rank", 'mode = "direct"\nfiles = "rank"',
+                            None),
     "posix-aggregated": ("direct, POSIX, a file per node", 'mode = "direct"\nfiles = "auto"', None),
     "mpi-io": ("direct, MPI-IO, a file per node", 'mode = "mpi-io"\nfiles = "auto"', None),
     "async-memory": ("behind the program, memory first", 'mode = "staged"', "memory"),
@@ -43,7 +45,7 @@ def add_options(parser):
     parser.add_argument("--machine", choices=sorted(published.CHIPS), default="m510-broadwell")
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 def _size_mb(arguments, scaling, ranks):
@@ -86,8 +88,9 @@ def measure(arguments, of, directory):
     _, of_global, first = METHODS[of.method]
     with programs.places(parent, _first_tier(arguments) if first == "disk" else None) as where:
         config = launcher.configuration(directory, _toml(arguments, of), where, of_global)
-        words = launcher.words("stream", "--elements", int(of.size_mb * 1e6 / 24), "--iterations", of.calls_between * CHECKPOINTS,
-                               "--config", config, "--name", programs.NAME)
+        words = launcher.words("stream", "--elements", int(of.size_mb * 1e6 / 24), "--iterations",
+                               of.calls_between * CHECKPOINTS, "--config", config, "--name",
+                               programs.NAME)
         found = programs.metered(launcher, words, directory)
         return {**found, "curve": [], "versions": versions_of(programs.ledger_of(where))}
 
@@ -96,9 +99,10 @@ def versions_of(ledger):
     """A dictionary for each checkpoint: bytes, seconds blocked, and seconds and joules of the local phase and of the flush."""
     made = {}
     for line in ledger.events("checkpoint"):
-        made[line.fields["version"]] = {"bytes": line.fields.get("bytes_total", 0), "blocked_s": line.fields.get("blocked_s"),
-                                        "level": line.fields.get("level_reached", 0), "local_s": 0.0, "flush_s": 0.0,
-                                        "local_j": None, "flush_j": None, "clock": None}
+        made[line.fields["version"]] = {
+            "bytes": line.fields.get("bytes_total", 0), "blocked_s": line.fields.get("blocked_s"),
+            "level": line.fields.get("level_reached", 0), "local_s": 0.0, "flush_s": 0.0,
+            "local_j": None, "flush_j": None, "clock": None}
     for energy in ledger.energy:
         for phase in energy.phases:
             part = "local" if phase.name in LOCAL_PHASES else "flush" if phase.name in FLUSH_PHASES else None
@@ -121,10 +125,12 @@ def cases(arguments):
     for scaling in SCALINGS if len(arguments.ranks) > 1 else ("weak",):
         for ranks in arguments.ranks:
             for method in METHODS:
-                yield Case(f"{scaling}-{ranks}-{method}", f"{scaling}, {ranks} ranks, {METHODS[method][0]}", method, ranks,
+                yield Case(f"{scaling}-{ranks}-{method}",
+                           f"{scaling}, {ranks} ranks, {METHODS[method][0]}", method, ranks,
                            _size_mb(arguments, scaling, ranks))
     for clock in _ratios(arguments):
-        yield Case(f"clock-{clock}", f"flush at {clock} of the clock", "async-memory", max(arguments.ranks), arguments.size, clock)
+        yield Case(f"clock-{clock}", f"flush at {clock} of the clock", "async-memory",
+                   max(arguments.ranks), arguments.size, clock)
 
 
 def expected_s(case):
@@ -138,7 +144,8 @@ def plan_of(arguments):
             def do(directory, case=case):
                 return measure(arguments, case, directory)
 
-            made.append(runs.Run(f"{case.key}-{repetition + 1}", f"{case.title}, {repetition + 1}", expected_s(case), do))
+            made.append(runs.Run(f"{case.key}-{repetition + 1}", f"{case.title}, {repetition + 1}",
+                                 expected_s(case), do))
     return runs.Plan(arguments.output, options.settings(arguments), made)
 
 
@@ -151,7 +158,7 @@ def _study_of(arguments, results):
     return Study(arguments, results)
 
 
-# ---- results ---------------------------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,7 +198,8 @@ class Study:
 
     def cost(self, key):
         """None if no checkpoint reached the global directory."""
-        versions = [one for found in self._found(key) for one in found["versions"][1:] if one["level"] == 4]
+        versions = [one for found in self._found(key) for one in found["versions"][1:]
+                    if one["level"] == 4]
         versions = [one for one in versions if one["clock"] is not None] or versions  # those that really were slowed
         return Cost(*(_median(one[field.name] for one in versions) for field in dataclasses.fields(Cost))) if versions else None
 
@@ -208,12 +216,16 @@ class Study:
         for case in cases(self.arguments):
             for i, found in enumerate(self._found(case.key)):
                 for number, one in enumerate(found["versions"]):
-                    rows.append({"case": case.key, "method": case.method, "ranks": case.ranks, "mb_of_rank": case.size_mb,
-                                 "clock_asked": case.clock or 1.0,
-                                 "clock_obtained": one["clock"], "repetition": i + 1, "checkpoint": number + 1,
-                                 **{name: one[name] for name in ("bytes", "level", "blocked_s", "local_s", "flush_s", "local_j",
-                                                                 "flush_j")},
-                                 "runtime_s": found["seconds"], "node_w": found["watts"].get("total"), "energy_kind": found["kind"]})
+                    rows.append({"case": case.key, "method": case.method, "ranks": case.ranks,
+                                 "mb_of_rank": case.size_mb, "clock_asked": case.clock or 1.0,
+                                 "clock_obtained": one["clock"], "repetition": i + 1,
+                                 "checkpoint": number + 1,
+                                 **{name: one[name] for name in (
+                                     "bytes", "level", "blocked_s", "local_s", "flush_s", "local_j",
+                                     "flush_j")},
+                                 "runtime_s": found["seconds"],
+                                 "node_w": found["watts"].get("total"),
+                                 "energy_kind": found["kind"]})
         return rows
 
     def _ratio(self, scaling, above, below, value):
@@ -225,14 +237,16 @@ class Study:
 
     def comparison(self):
         """What the thesis says in words, and the same of here."""
-        here = {"local throughput, memory over disk": self._ratio("weak", "async-memory", "async-disk", _local_rate),
-                "local energy, memory over disk": self._ratio("weak", "async-memory", "async-disk", lambda one: one.local_j),
-                "total energy, direct over behind the program": self._ratio("weak", "posix-file-per-rank", "async-memory",
-                                                                            lambda one: one.joules)}
-        return [{"what": what, "here": here[what], "here_kind": "measured" if "throughput" in what else self.kind,
-                 "published": value} for what, value in PUBLISHED.items()]
+        here = {"local throughput, memory over disk": self._ratio(
+            "weak", "async-memory", "async-disk", _local_rate),
+                "local energy, memory over disk": self._ratio(
+                    "weak", "async-memory", "async-disk", lambda one: one.local_j),
+                "total energy, direct over behind the program": self._ratio(
+                    "weak", "posix-file-per-rank", "async-memory", lambda one: one.joules)}
+        return [{"what": what, "here": here[what], "here_kind": "measured" if "throughput" in what
+                 else self.kind, "published": value} for what, value in PUBLISHED.items()]
 
-    # ---- clocks during flushes ---------------------------------------------------------------------------------------
+    # ---- clocks during flushes -------------------------------------------------------------------
 
     def clock_rows(self):
         """What lower clocks during flushes do, over the full clock; with the model of the published slowdown and power."""
@@ -242,19 +256,24 @@ class Study:
         for ratio in _ratios(self.arguments):
             key = f"clock-{ratio}"
             cost, base = self.cost(key), self.cost(full)
-            clocks = [one["clock"] for found in self._found(key) for one in found["versions"] if one["clock"] is not None]
+            clocks = [one["clock"] for found in self._found(key)
+                      for one in found["versions"] if one["clock"] is not None]
             is_slowed = ratio == 1.0 or bool(clocks)
             counts = self.arguments.actuator == "cpufreq" and self.kind == "measured"
             longer = published.phi("write") / ratio + 1 - published.phi("write")
             known = is_slowed and cost and base
             rows.append({
-                "clock_asked": ratio, "clock_obtained": statistics.fmean(clocks) if clocks else 1.0 if ratio == 1.0 else None,
-                "clock_by": self.arguments.actuator,
-                "here_flush_over_full": cost.flush_s / base.flush_s if known and base.flush_s else None,
-                "here_program_over_full": self._runtime(key) / self._runtime(full) if is_slowed else None,
-                "here_energy_over_full": self._joules(key) / self._joules(full) if is_slowed and counts else None,
+                "clock_asked": ratio, "clock_obtained": statistics.fmean(clocks) if clocks else 1.0
+                if ratio == 1.0 else None, "clock_by": self.arguments.actuator,
+                "here_flush_over_full": cost.flush_s / base.flush_s if known
+                and base.flush_s else None,
+                "here_program_over_full": self._runtime(key) / self._runtime(full) if is_slowed
+                else None,
+                "here_energy_over_full": self._joules(key) / self._joules(full) if is_slowed
+                and counts else None,
                 "modelled_flush_over_full": longer, "modelled_program_over_full": 1.0,
-                "modelled_flush_energy_over_full": longer * curve.power(ratio * top) / curve.power(top)})
+                "modelled_flush_energy_over_full": longer * curve.power(
+                    ratio * top) / curve.power(top)})
         return rows
 
     def _runtime(self, key):
@@ -279,7 +298,8 @@ class Study:
         if not rows:
             return ("Clocks during background flushes: not measured. --actuator cpufreq sets them, emulated makes believe; no published "
                     "study has measured it either.")
-        slowed = [row for row in rows if row["clock_asked"] < 1 and row["here_program_over_full"] is not None]
+        slowed = [row for row in rows if row["clock_asked"] < 1
+                  and row["here_program_over_full"] is not None]
         if not slowed:
             return "Clocks during background flushes: not measured, because the clock could not be changed here."
         last = slowed[-1]
@@ -292,49 +312,59 @@ class Study:
                            "the whole energy saves nothing, and a flush is a small part of it.")
         best = min(known, key=lambda row: row["here_energy_over_full"])
         saved = 100 * (1 - best["here_energy_over_full"])
-        return text + (f"The most energy was saved at {best['clock_asked']}: {saved:.1f} % of the run." if saved > 0 else
-                       "No clock saved energy of the run.")
+        return text + (
+            f"The most energy was saved at {best['clock_asked']}: {saved:.1f} % of the run."
+            if saved > 0 else
+            "No clock saved energy of the run.")
 
-    # ---- pictures and page -------------------------------------------------------------------------------------------
+    # ---- pictures and page -----------------------------------------------------------------------
 
     def files(self):
         """The rows of each CSV file."""
-        return {"measurements": self.rows(), "comparison": self.comparison(), "clocks": self.clock_rows()}
+        return {"measurements": self.rows(), "comparison": self.comparison(),
+                "clocks": self.clock_rows()}
 
     def figures(self):
         return {f"{scaling}-scaling": self._draw(scaling) for scaling in self.scalings()}
 
     def _draw(self, scaling):
         height = 3.9
-        made = look.figure(height, f"{scaling.capitalize()} scaling", f"times measured, energy {self.kind or 'unknown'}")
+        made = look.figure(height, f"{scaling.capitalize()} scaling",
+                           f"times measured, energy {self.kind or 'unknown'}")
         with matplotlib.rc_context(look.STYLE):
-            panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "top": 1 - 0.98 / height,
+            panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985,
+                                                     "top": 1 - 0.98 / height,
                                                      "bottom": 0.5 / height, "wspace": 0.26})
             shown = (("MB/s while the program waits", lambda one: one.bytes / one.blocked_s / 1e6),
                      ("MB/s until it is durable", lambda one: one.bytes / one.durable_s / 1e6),
                      ("J of a checkpoint", lambda one: one.joules))
             for method, colour, marker in zip(METHODS, look.LINES, look.MARKERS):
-                costs = [(ranks, self.cost(f"{scaling}-{ranks}-{method}")) for ranks in self.arguments.ranks]
+                costs = [(ranks, self.cost(f"{scaling}-{ranks}-{method}"))
+                         for ranks in self.arguments.ranks]
                 for axes, (_, value) in zip(panes, shown):
-                    points = [(ranks, value(one)) for ranks, one in costs if one and one.blocked_s and value(one) is not None]
-                    axes.plot(*(zip(*points) if points else ((), ())), marker + "-", color=colour, markersize=4.5, linewidth=1.2,
-                              label=METHODS[method][0])
+                    points = [(ranks, value(one)) for ranks, one in costs if one and one.blocked_s
+                              and value(one) is not None]
+                    axes.plot(*(zip(*points) if points else ((), ())), marker + "-", color=colour,
+                              markersize=4.5, linewidth=1.2, label=METHODS[method][0])
             for axes, (title, _) in zip(panes, shown):
                 axes.set_title(title, loc="left")
                 axes.set_xlabel("ranks")
                 axes.set_xticks(self.arguments.ranks)
                 axes.set_ylim(bottom=0)
                 axes.grid()
-            made.legend(*panes[0].get_legend_handles_labels(), loc="upper right", ncols=3, fontsize=7.5,
+            made.legend(*panes[0].get_legend_handles_labels(), loc="upper right", ncols=3,
+                        fontsize=7.5,
                         bbox_to_anchor=(0.99, 1 - 0.24 / height))
         return made
 
     def page(self, figures):
-        parts = [page.heading_of_page("Writing checkpoints"), f"<p>{page.kind_mark(self.kind)}</p>\n", page.notes(self._notes()),
+        parts = [page.heading_of_page("Writing checkpoints"),
+                 f"<p>{page.kind_mark(self.kind)}</p>\n", page.notes(self._notes()),
                  page.heading("Beside the published study"), self._published_table()]
         for scaling in self.scalings():
             parts += [page.heading(f"{scaling.capitalize()} scaling"),
-                      page.picture(look.saved(figures[f"{scaling}-scaling"], "svg"), f"{scaling} scaling of rate and energy"),
+                      page.picture(look.saved(figures[f"{scaling}-scaling"], "svg"),
+                                   f"{scaling} scaling of rate and energy"),
                       self._table(scaling)]
         parts += [page.heading("Clocks during background flushes"), page.paragraph(self.answer())]
         if self.clock_rows():
@@ -350,15 +380,18 @@ class Study:
                  "processor and memory used meanwhile. The data of the published figures is not in the text; what stands beside ours "
                  "is what it says in words."]
         if self.kind != "measured":
-            texts.append("No counter measured power here: energy is modelled." if self.kind else "Nothing tells energy here.")
+            texts.append("No counter measured power here: energy is modelled." if self.kind
+                         else "Nothing tells energy here.")
         if max(one.ranks) > here["cores"]:
             texts.append("There were more ranks than cores: what follows behind the program takes time from it.")
         return texts
 
     def _published_table(self):
-        rows = [[one["what"], _cell(one["published"], "{:.2f}"), _cell(one["here"], "{:.2f}"), one["here_kind"] if one["here"]
+        rows = [[one["what"], _cell(one["published"], "{:.2f}"), _cell(one["here"], "{:.2f}"),
+                 one["here_kind"] if one["here"]
                  is not None else "not measured"] for one in self.comparison()]
-        return page.table("published-writes", ["<factor", "published, about", "here", "<here it is"], rows)
+        return page.table("published-writes",
+                          ["<factor", "published, about", "here", "<here it is"], rows)
 
     def _table(self, scaling):
         rows = []
@@ -366,20 +399,26 @@ class Study:
             for method in METHODS:
                 one = self.cost(f"{scaling}-{ranks}-{method}")
                 cells = ["-"] * 7 if one is None else [
-                    _cell(one.bytes / 1e6, "{:.0f}"), _cell(one.blocked_s, "{:.4f}"), _cell(one.local_s, "{:.4f}"),
-                    _cell(one.flush_s, "{:.4f}"), _cell(one.bytes / one.durable_s / 1e6, "{:.0f}"), _cell(one.local_j, "{:.3f}"),
+                    _cell(one.bytes / 1e6, "{:.0f}"), _cell(one.blocked_s, "{:.4f}"),
+                    _cell(one.local_s, "{:.4f}"), _cell(one.flush_s, "{:.4f}"),
+                    _cell(one.bytes / one.durable_s / 1e6, "{:.0f}"), _cell(one.local_j, "{:.3f}"),
                     _cell(one.flush_j, "{:.3f}")]
                 rows.append([str(ranks), METHODS[method][0], *cells])
-        return page.table(f"{scaling}-writes", ["ranks", "<method", "MB", "blocked s", "local phase s", "flush s", "MB/s until durable",
-                                                "local J", "flush J"], rows)
+        return page.table(f"{scaling}-writes",
+                          ["ranks", "<method", "MB", "blocked s", "local phase s", "flush s",
+                           "MB/s until durable", "local J", "flush J"], rows)
 
     def clock_table(self):
-        names = ("here_flush_over_full", "here_program_over_full", "here_energy_over_full", "modelled_flush_over_full",
-                 "modelled_program_over_full", "modelled_flush_energy_over_full")
-        rows = [[_cell(row["clock_asked"]), _cell(row["clock_obtained"]), *(_cell(row[name]) for name in names)]
+        names = ("here_flush_over_full", "here_program_over_full", "here_energy_over_full",
+                 "modelled_flush_over_full", "modelled_program_over_full",
+                 "modelled_flush_energy_over_full")
+        rows = [[_cell(row["clock_asked"]), _cell(row["clock_obtained"]),
+                 *(_cell(row[name]) for name in names)]
                 for row in self.clock_rows()]
-        return page.table("flush-clocks", ["asked", "obtained", "flush", "program", "energy, measured", "flush, modelled",
-                                           "program, modelled", "energy of the flush, modelled"], rows)
+        return page.table("flush-clocks",
+                          ["asked", "obtained", "flush", "program", "energy, measured",
+                           "flush, modelled", "program, modelled", "energy of the flush, modelled"],
+                          rows)
 
 
 def _local_rate(one):
