@@ -10,6 +10,7 @@
 These modules are for programs that take checkpoints:
 
 instance   `Instance`, which `diapause.open` returns
+arguments  checks of arguments
 memory     address, type and size of the values of an object
 library    the functions of the shared libraries
 failures   exceptions

@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import logging
-import operator
 import os
 import pathlib
 import pickle
@@ -13,6 +12,7 @@ from ctypes import byref, c_char_p, c_uint64
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from diapause import library as c
+from diapause.arguments import communicator, name_of, names_of, path_of, real_number, whole_number, whole_numbers
 from diapause.failures import ARGUMENT, MISMATCH, NOT_FOUND, OK, TIMEOUT, DiapauseError, failure
 from diapause.library import CheckpointInfo, Progress, RestartInfo, StopInfo
 from diapause.memory import BYTES, memory_of
@@ -68,19 +68,16 @@ def _on_log(_user, severity, message):
 _LOG_FUNCTION = c.LogFunction(_on_log)
 
 
-def _name(region: str) -> bytes:
-    """A region's name as C has it, where a zero would end it."""
-    if "\0" in region:
-        raise failure(ARGUMENT, f"region {region!r}: a name holds no zero bytes")
-    return region.encode()
+def _region(name: str) -> bytes:
+    return name_of("region", name)
 
 
-def _number(version: int) -> int:
-    """A version that ctypes takes as it is: of one with more than 64 bits it would take the last 64."""
-    number = operator.index(version)
-    if not 0 <= number <= NEWEST:
-        raise failure(ARGUMENT, f"version {number}: versions are numbered from 0 to {NEWEST - 1}")
-    return number
+def _version(number: int) -> int:
+    return whole_number("version", number, 0, NEWEST)
+
+
+def _level(number: int) -> int:
+    return whole_number("level", number)
 
 
 def _numbers(values: Sequence[int]):
@@ -95,16 +92,20 @@ class Instance:
     DiapauseError. Sizes are in bytes or elements, and times in seconds."""
 
     def __init__(self, name: str, comm: Optional[Any] = None, config: "str | os.PathLike | None" = None):
-        path = os.fspath(config) if config is not None else None
+        name, path = name_of("name", name), path_of("config", config)
         self._lock = threading.RLock()
         self._regions: Dict[str, Any] = {}  # objects that keep the memory of a region where it is
         self._attributes: Dict[str, Attribute] = {}
         self._states: Dict[str, State] = {}
-        self._ranks = 1 if comm is None else comm.Get_size()
+        self._ranks = 1
         self._handle = None
-        self._library, status, handle = c.open_mpi(comm, name, path) if comm is not None else c.open_serial(name, path)
+        if comm is None:
+            self._library, status, handle = c.open_serial(name, path)
+        else:
+            self._library, status, handle = c.open_mpi(communicator(comm), name, path)
         if status != OK:
             raise self._failure(status)
+        self._ranks = 1 if comm is None else comm.Get_size()
         self._handle = handle
         self._check(self._library.diapause_set_log(handle, _LOG_FUNCTION, None))
 
@@ -123,14 +124,15 @@ class Instance:
     def close(self, within_s: Optional[float] = None) -> None:
         """Waits for all versions in flight, or for about `within_s` seconds, and releases the instance. Its checkpoints
         stay. Collective."""
+        limit_s = None if within_s is None else real_number("within_s", within_s)
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is None:
                 return
-            if within_s is None:
+            if limit_s is None:
                 status = self._library.diapause_close(handle)
             else:
-                status = self._library.diapause_close_within(handle, within_s)
+                status = self._library.diapause_close_within(handle, limit_s)
             self._regions.clear()
             self._check(status)
 
@@ -158,29 +160,34 @@ class Instance:
         """Protects the memory of `data`: an object with a buffer that is writable and contiguous, such as a NumPy array, an
         array.array or a memoryview, or a tensor of PyTorch on the host. Its memory must stay where it is until the region
         is protected anew or unprotected. Use `protect_attribute` for an array that the program replaces."""
+        name = _region(region)
         memory = memory_of(region, data)
         with self._lock:
             if memory.type == BYTES:
-                status = self._library.diapause_protect_bytes(self._open(), _name(region), memory.address,
-                                                              memory.count, max(memory.element_bytes, 1))
+                status = self._library.diapause_protect_bytes(self._open(), name, memory.address, memory.count,
+                                                              max(memory.element_bytes, 1))
             else:
-                status = self._library.diapause_protect(self._open(), _name(region), memory.address, memory.count,
-                                                        memory.type)
+                status = self._library.diapause_protect(self._open(), name, memory.address, memory.count, memory.type)
             self._check(status)
             self._regions[region] = memory.owner
 
     def protect_block(self, region: str, data: Any, global_shape: Sequence[int], start: Sequence[int]) -> None:
         """Protects `data` as `protect` does, and records that it is the block that begins at `start` in a global array of
         `global_shape`. The data must be numbers in C order."""
+        name = _region(region)
         memory = memory_of(region, data)
-        if not len(memory.shape) == len(global_shape) == len(start):
+        whole = whole_numbers(f"region '{region}': global_shape", global_shape)
+        first = whole_numbers(f"region '{region}': start", start)
+        if not len(memory.shape) == len(whole) == len(first):
             raise failure(ARGUMENT, f"region '{region}': the data, global_shape and start have not the same dimensions")
-        if not memoryview(data).c_contiguous:
+        if memory.type == BYTES:
+            raise failure(ARGUMENT, f"region '{region}': a block has numbers as elements")
+        if not memory.is_in_c_order:
             raise failure(ARGUMENT, f"region '{region}': a block is in C order")
         with self._lock:
             self._check(self._library.diapause_protect_block(
-                self._open(), _name(region), memory.address, memory.type, len(start), _numbers(memory.shape),
-                _numbers(global_shape), _numbers(start)))
+                self._open(), name, memory.address, memory.type, len(first), _numbers(memory.shape), _numbers(whole),
+                _numbers(first)))
             self._regions[region] = memory.owner
 
     def protect_attribute(self, owner: Any, name: str, region: Optional[str] = None) -> None:
@@ -204,27 +211,28 @@ class Instance:
     def unprotect(self, region: str) -> None:
         """Forgets a region; later checkpoints do not hold it."""
         with self._lock:
-            self._check(self._library.diapause_unprotect(self._open(), _name(region)))
+            self._check(self._library.diapause_unprotect(self._open(), _region(region)))
             for kept in (self._regions, self._attributes, self._states):
                 kept.pop(region, None)
 
     def declare(self, region: str, declaration: int) -> None:
         """Declares how the program will write to a region: CHANGING, STABLE or CONSTANT. The declaration holds until the
         region is protected anew."""
-        self._call("diapause_declare", _name(region), declaration)
+        self._call("diapause_declare", _region(region), whole_number("declaration", declaration))
 
     def allow_loss(self, region: str, bound: float, codec: int = LATTICE) -> None:
         """Allows values in the global tier to be off by at most `bound`. docs/compression.md says when that is safe."""
-        self._call("diapause_allow_loss", _name(region), codec, bound)
+        self._call("diapause_allow_loss", _region(region), whole_number("codec", codec), real_number("bound", bound))
 
     # ---- checkpoints ----------------------------------------------------------------------------
 
     def checkpoint(self, version: int, level: int = 1) -> CheckpointInfo:
         """Takes a checkpoint now. Collective."""
         info = CheckpointInfo()
+        version, level = _version(version), _level(level)
         with self._lock:
             self._follow()
-            self._check(self._library.diapause_checkpoint(self._open(), _number(version), level, byref(info)), info)
+            self._check(self._library.diapause_checkpoint(self._open(), version, level, byref(info)), info)
         return info
 
     @contextlib.contextmanager
@@ -232,7 +240,7 @@ class Instance:
         """Gives an empty directory of this rank, into which the body writes files with any library. At the end of the body
         a checkpoint is taken of these files and of all protected regions. If the body of one rank raises an exception,
         there is no version, and the other ranks get an ArgumentError. Collective."""
-        version = _number(version)
+        version, level = _version(version), _level(level)
         directory = self._directory("diapause_files")
         try:
             yield directory
@@ -248,6 +256,7 @@ class Instance:
 
     def snapshot(self, version: int) -> CheckpointInfo:
         """Takes a checkpoint if one is due, or the last one if the program has to stop. Collective."""
+        version = _version(version)
         with self._lock:
             self._follow()
             return self._snapshot(version)
@@ -262,7 +271,8 @@ class Instance:
     def wait(self, version: int, level: int = 1, seconds: float = FOREVER_S) -> bool:
         """Waits until the version holds at `level` or deeper, or is CAPTURED. Returns False if `seconds` were over first."""
         with self._lock:
-            status = self._library.diapause_wait(self._open(), _number(version), level, seconds)
+            status = self._library.diapause_wait(self._open(), _version(version), _level(level),
+                                                 min(real_number("seconds", seconds), FOREVER_S))
             if status != TIMEOUT:
                 self._check(status)
             return status == OK
@@ -270,7 +280,7 @@ class Instance:
     def poll(self, version: int) -> Progress:
         """Returns which levels a version has reached."""
         progress = Progress()
-        self._call("diapause_poll", _number(version), byref(progress))
+        self._call("diapause_poll", _version(version), byref(progress))
         return progress
 
     @property
@@ -283,6 +293,7 @@ class Instance:
         """Restarts, and gives the numbers of `range(first, count)` that are left. After each step it takes a checkpoint if
         one is due; the version is the number of steps done. If a checkpoint fails, the log says so. The loop ends early if
         the program has to stop. Protect everything before, and use it on all ranks."""
+        count, first = whole_number("count", count, 0, NEWEST), whole_number("first", first, 0, NEWEST)
         found = self.restart()
         step = found.version if found is not None else first
         while step < count:
@@ -335,19 +346,20 @@ class Instance:
             regions, info = [], c.RegionInfo()
             for index in range(count):
                 self._check(self._library.diapause_stored_at(self._open(), index, byref(info)))
-                regions.append(StoredRegion(info.name.decode(), info.type, info.element_bytes, info.count))
+                name = info.name.decode(errors="surrogateescape")
+                regions.append(StoredRegion(name, info.type, info.element_bytes, info.count))
             return regions
 
     def restore(self, regions: Optional[Sequence[str]] = None) -> None:
         """Restores all protected regions, or the named ones. Collective."""
-        if regions is not None and not regions:
+        names = [] if regions is None else names_of("regions", regions)
+        if regions is not None and not names:
             raise failure(ARGUMENT, "restore: name at least one region")
-        names = [_name(name) for name in regions or []]
         with self._lock:
             self._check(self._library.diapause_restore(self._open(), (c_char_p * len(names))(*names) if names else None,
                                                        len(names)))
             for region in self._states:
-                if regions is None or region in regions:
+                if regions is None or _region(region) in names:
                     self._unpickle(region, self._states[region])
 
     def restart_end(self) -> None:
@@ -362,7 +374,8 @@ class Instance:
 
     def inject_bit_flip(self, region: str, element: int, bit: int) -> None:
         """Flips one bit of protected memory on purpose."""
-        self._call("diapause_inject_bit_flip", _name(region), element, bit)
+        self._call("diapause_inject_bit_flip", _region(region), whole_number("element", element, 0, NEWEST),
+                   whole_number("bit", bit, 0))
 
     # ---- inside ---------------------------------------------------------------------------------
 
@@ -388,13 +401,13 @@ class Instance:
 
     def _snapshot(self, version: int) -> CheckpointInfo:
         info = CheckpointInfo()
-        self._check(self._library.diapause_snapshot(self._open(), _number(version), byref(info)), info)
+        self._check(self._library.diapause_snapshot(self._open(), version, byref(info)), info)
         return info
 
     def _begun(self, function: str, version: int) -> Optional[RestartInfo]:
         """Returns None if there is nothing to restart from."""
         info = RestartInfo()
-        status = getattr(self._library, function)(self._open(), _number(version), byref(info))
+        status = getattr(self._library, function)(self._open(), _version(version), byref(info))
         if status == NOT_FOUND and version == NEWEST:
             return None
         self._check(status)
@@ -409,7 +422,7 @@ class Instance:
 
     def _protect_bytes(self, region: str, data: bytearray) -> None:
         held = (ctypes.c_char * len(data)).from_buffer(data)
-        self._check(self._library.diapause_protect_bytes(self._open(), _name(region), ctypes.addressof(held),
+        self._check(self._library.diapause_protect_bytes(self._open(), _region(region), ctypes.addressof(held),
                                                          len(data), 1))
         self._regions[region] = held
 

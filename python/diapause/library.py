@@ -168,23 +168,23 @@ def _mpi_name(vendor: str) -> bytes:
     return b"MPICH" if any(name in vendor for name in relatives) else b"another MPI"
 
 
-def open_serial(name: str, config: "str | None"):
+def open_serial(name: bytes, config: "bytes | None"):
     """The library, the status and the handle."""
     found, handle = library("diapause"), c_void_p()
-    status = found.diapause_open(name.encode(), config.encode() if config else None, byref(handle))
+    status = found.diapause_open(name, config or None, byref(handle))
     return found, status, handle
 
 
-def open_mpi(comm, name: str, config: "str | None"):
+def open_mpi(comm, name: bytes, config: "bytes | None"):
     """The same on an mpi4py communicator, which is handed over by its address."""
     from mpi4py import MPI
 
     found, handle = library("diapause_mpi"), c_void_p()
-    options = _OpenOptions(config_path=config.encode() if config else None)
+    options = _OpenOptions(config_path=config or None)
     found.diapause_mpi_open_sized.argtypes = [c_void_p, c_size_t, c_char_p, c_char_p, POINTER(_OpenOptions), c_size_t,
                                               POINTER(c_void_p)]
     status = found.diapause_mpi_open_sized(MPI._addressof(comm), MPI._sizeof(comm), _mpi_name(MPI.get_vendor()[0]),
-                                           name.encode(), byref(options), ctypes.sizeof(options), byref(handle))
+                                           name, byref(options), ctypes.sizeof(options), byref(handle))
     return found, status, handle
 
 

@@ -35,6 +35,7 @@ class Memory(NamedTuple):
     element_bytes: int
     type: int
     shape: Tuple[int, ...]
+    is_in_c_order: bool
 
 
 def _refuse(region: str, why: str):
@@ -73,7 +74,8 @@ def _of_buffer(region: str, data: Any) -> Memory:
     address = raw.buf or 0
     ctypes.pythonapi.PyBuffer_Release(ctypes.byref(raw))
     count = view.nbytes // view.itemsize if view.itemsize else 0
-    return Memory(view, address, count, view.itemsize, _type_of(view.format, view.itemsize), tuple(view.shape or ()))
+    return Memory(view, address, count, view.itemsize, _type_of(view.format, view.itemsize), tuple(view.shape or ()),
+                  view.c_contiguous)
 
 
 def _of_tensor(region: str, data: Any) -> Memory:
@@ -85,7 +87,7 @@ def _of_tensor(region: str, data: Any) -> Memory:
     kind = str(data.dtype).rpartition(".")[2]
     size = data.element_size()
     types = {"float": _FLOATS, "int": _SIGNED, "uint": _UNSIGNED}.get(kind.rstrip("0123456789"), {})
-    return Memory(data, data.data_ptr(), data.numel(), size, types.get(size, BYTES), tuple(data.shape))
+    return Memory(data, data.data_ptr(), data.numel(), size, types.get(size, BYTES), tuple(data.shape), True)
 
 
 def _is_tensor(data: Any) -> bool:
