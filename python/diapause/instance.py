@@ -92,7 +92,8 @@ class Instance:
     DiapauseError. Sizes are in bytes or elements, and times in seconds."""
 
     def __init__(self, name: str, comm: Optional[Any] = None, config: "str | os.PathLike | None" = None):
-        name, path = name_of("name", name), path_of("config", config)
+        self._name = name
+        name_in_c, path = name_of("name", name), path_of("config", config)
         self._lock = threading.RLock()
         self._regions: Dict[str, Any] = {}  # objects that keep the memory of a region where it is
         self._attributes: Dict[str, Attribute] = {}
@@ -100,14 +101,17 @@ class Instance:
         self._ranks = 1
         self._handle = None
         if comm is None:
-            self._library, status, handle = c.open_serial(name, path)
+            self._library, status, handle = c.open_serial(name_in_c, path)
         else:
-            self._library, status, handle = c.open_mpi(communicator(comm), name, path)
+            self._library, status, handle = c.open_mpi(communicator(comm), name_in_c, path)
         if status != OK:
             raise self._failure(status)
         self._ranks = 1 if comm is None else comm.Get_size()
         self._handle = handle
         self._check(self._library.diapause_set_log(handle, _LOG_FUNCTION, None))
+
+    def __repr__(self) -> str:
+        return f"<diapause.Instance {self._name!r}, {'closed' if self._handle is None else 'open'}>"
 
     # ---- opening and closing --------------------------------------------------------------------
 

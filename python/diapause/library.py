@@ -18,7 +18,15 @@ _HERE = pathlib.Path(__file__).resolve().parent
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 
-class CheckpointInfo(ctypes.Structure):
+class _Told(ctypes.Structure):
+    """What a call tells, which prints as its members."""
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name}={getattr(self, name)!r}" for name, _ in self._fields_)
+        return f"{type(self).__name__}({members})"
+
+
+class CheckpointInfo(_Told):
     """What a checkpoint call did. Sizes in bytes, times in seconds.
 
     taken             1 if a checkpoint was taken; 0 for a snapshot that was not due
@@ -36,14 +44,14 @@ class CheckpointInfo(ctypes.Structure):
                 ("waited_s", c_double), ("background", c_int), ("background_version", c_uint64)]
 
 
-class Progress(ctypes.Structure):
+class Progress(_Told):
     """How far a version has come: level_reached 0 is captured only."""
 
     _fields_ = [("version", c_uint64), ("level_asked", c_int), ("level_reached", c_int), ("in_flight", c_int),
                 ("captured", c_int)]
 
 
-class RestartInfo(ctypes.Structure):
+class RestartInfo(_Told):
     """Which version a restart chose: its number, its deepest level, whether a newer one could not be had, the bytes of
     this rank, the greatest error of any value (0: all are exact), and whether a level of it does not hold any more until
     the restart has ended and the lost redundancy is restored."""
@@ -52,13 +60,13 @@ class RestartInfo(ctypes.Structure):
                 ("greatest_error", c_double), ("redundancy_lost", c_int)]
 
 
-class StopInfo(ctypes.Structure):
+class StopInfo(_Told):
     """The signal and the rank that got it; 0 and -1 for the end of the allocation."""
 
     _fields_ = [("signal", c_int), ("rank", c_int)]
 
 
-class RegionInfo(ctypes.Structure):
+class RegionInfo(_Told):
     """A region as it is stored."""
 
     _fields_ = [("name", c_char_p), ("type", c_int), ("element_bytes", c_uint64), ("count", c_uint64)]

@@ -56,6 +56,9 @@ class StoredVersion(Mapping):
     def number(self):
         return self.about["version"]
 
+    def __repr__(self):
+        return f"<diapause.StoredVersion {self.number} of {self.about['job']}: {', '.join(self._regions)}>"
+
     def __getitem__(self, name):
         return self._regions[name]
 

@@ -383,6 +383,16 @@ class Running(InADirectory):
             other.join()
         self.assertGreater(after, before + 10)
 
+    def test_what_calls_return_prints_as_its_members(self):
+        with self.open() as run:
+            self.assertEqual(repr(run), "<diapause.Instance 'test', open>")
+            run.protect("x", numpy.zeros(4))
+            self.assertRegex(repr(run.checkpoint(7)), r"^CheckpointInfo\(taken=1, version=7, level_asked=1, .*bytes=32, .*\)$")
+            self.assertRegex(repr(run.poll(7)), r"^Progress\(version=7, level_asked=1, level_reached=\d, in_flight=\d, captured=1\)$")
+            self.assertRegex(repr(run.restart()), r"^RestartInfo\(version=7, level=1, stepped_back=0, bytes=32, ")
+        self.assertEqual(repr(run), "<diapause.Instance 'test', closed>")
+        self.assertEqual(repr(diapause.StopInfo(signal=15, rank=2)), "StopInfo(signal=15, rank=2)")
+
     def test_the_log_goes_to_logging(self):
         with self.assertLogs("diapause", logging.WARNING) as logs:
             instance._LOG_FUNCTION(None, 1, b"of the library")
