@@ -11,6 +11,7 @@ These modules are for programs that take checkpoints:
 
 instance   `Instance`, which `diapause.open` returns
 arguments  checks of arguments
+attributes arrays that the program may replace
 memory     address, type and size of the values of an object
 library    the functions of the shared libraries
 failures   exceptions

@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from diapause import library as c
 from diapause.arguments import communicator, name_of, names_of, path_of, real_number, whole_number, whole_numbers
+from diapause.attributes import Attribute
 from diapause.failures import ARGUMENT, MISMATCH, NOT_FOUND, OK, TIMEOUT, DiapauseError, failure
 from diapause.library import CheckpointInfo, Progress, RestartInfo, StopInfo
 from diapause.memory import BYTES, memory_of
@@ -36,22 +37,6 @@ class StoredRegion(NamedTuple):
     type: int
     element_bytes: int
     count: int
-
-
-class Attribute(NamedTuple):
-    """An array that is an attribute of an object or an item of a dictionary; the program may replace it."""
-
-    owner: Any
-    name: str
-
-    def get(self) -> Any:
-        return self.owner[self.name] if isinstance(self.owner, dict) else getattr(self.owner, self.name)
-
-    def set(self, data: Any) -> None:
-        if isinstance(self.owner, dict):
-            self.owner[self.name] = data
-        else:
-            setattr(self.owner, self.name, data)
 
 
 class State(NamedTuple):
@@ -196,12 +181,13 @@ class Instance:
 
     def protect_attribute(self, owner: Any, name: str, region: Optional[str] = None) -> None:
         """Protects the NumPy array `owner.name`, or `owner[name]` of a dictionary. The program may replace it by an array
-        of another length: a checkpoint holds the current one. A restart puts a new array of the stored length there. All
-        dimensions except the first must stay the same."""
+        of another length: a checkpoint holds the current one. A restart puts a new array of the stored length there. Its
+        type, all dimensions except the first, and its order in memory must stay the same."""
+        region = name if region is None else region
         with self._lock:
-            attribute = Attribute(owner, name)
-            self.protect(region or name, attribute.get())
-            self._attributes[region or name] = attribute
+            attribute = Attribute(region, owner, name)
+            self.protect(region, attribute.get())
+            self._attributes[region] = attribute
 
     def protect_state(self, values: Dict[str, Any], region: str = "python.state", most_bytes: int = 1 << 20) -> None:
         """Protects a dictionary of small values: it is pickled into every version, at most `most_bytes` bytes long, and a
@@ -450,7 +436,7 @@ class Instance:
     def _follow(self) -> None:
         """Protects again all arrays and states that the program has replaced or changed since the last time."""
         for region, attribute in self._attributes.items():
-            data = attribute.get()
+            data = attribute.get_like_the_first()
             if getattr(self._regions[region], "obj", None) is not data:
                 self.protect(region, data)
         for region, state in self._states.items():
@@ -461,30 +447,11 @@ class Instance:
         as it is; the restore then fails on all ranks."""
         stored = {region.name: region for region in self.stored()}
         for region, attribute in self._attributes.items():
-            if region in stored and _fits(attribute.get(), stored[region]):
-                attribute.set(_array_like(attribute.get(), stored[region].count))
+            found = stored.get(region)
+            if found and attribute.has_kind() and attribute.kind.fits(found.element_bytes, found.count):
+                attribute.set(attribute.kind.empty(found.count))
                 self.protect(region, attribute.get())
         for region, state in self._states.items():
             bytes_ = stored[region].count * stored[region].element_bytes if region in stored else 0
             if 0 < bytes_ <= state.most_bytes + _STATE_HEADER.size:
                 self._protect_bytes(region, bytearray(bytes_))
-
-
-def _row_elements(array: Any) -> int:
-    elements = 1
-    for extent in array.shape[1:]:
-        elements *= extent
-    return elements
-
-
-def _fits(array: Any, stored: StoredRegion) -> bool:
-    """Returns whether the stored region consists of whole rows of an array like this one."""
-    row = _row_elements(array)
-    return array.dtype.itemsize == stored.element_bytes and row > 0 and stored.count % row == 0
-
-
-def _array_like(array: Any, count: int) -> Any:
-    """Returns a NumPy array of `count` elements with the type and the other dimensions of `array`."""
-    import numpy
-
-    return numpy.empty((count // _row_elements(array), *array.shape[1:]), dtype=array.dtype)

@@ -235,6 +235,35 @@ class Growing(InADirectory):
             with self.assertRaisesRegex(diapause.ArgumentError, "restart"):
                 run.restart_end()  # it is closed already
 
+    def test_an_attribute_comes_back_in_its_order_and_with_its_dimensions(self):
+        before = {"fortran": numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3)), "number": numpy.array(5.0),
+                  "c": numpy.arange(6.0).reshape(2, 3), "row": numpy.arange(3.0).reshape(1, 3)}
+        items = dict(before)
+        with self.open() as run:
+            for name in items:
+                run.protect_attribute(items, name)
+            run.checkpoint(1)
+            run.restart()
+        for name, wanted in before.items():
+            self.assertIsNot(items[name], wanted)
+            numpy.testing.assert_array_equal(items[name], wanted, name)
+            self.assertEqual((items[name].shape, items[name].flags.f_contiguous), (wanted.shape, wanted.flags.f_contiguous), name)
+
+    def test_an_attribute_that_is_replaced_by_another_kind_is_refused(self):
+        first = numpy.arange(6.0).reshape(2, 3)
+        with self.open() as run:
+            for other in (numpy.zeros((2, 6)), numpy.zeros(6), numpy.zeros((2, 3), "f4"), numpy.zeros((2, 3), order="F")):
+                items = {"x": first}
+                run.protect_attribute(items, "x")
+                items["x"] = other
+                with self.assertRaisesRegex(diapause.ArgumentError, "region 'x': the array has been replaced"):
+                    run.checkpoint(1)
+            with self.assertRaisesRegex(TypeError, "region 'x': a NumPy array is expected, not list"):
+                items["x"] = [1.0]
+                run.checkpoint(1)
+            with self.assertRaisesRegex(TypeError, "region 'values': a NumPy array is expected, not array"):
+                run.protect_attribute({"values": array.array("d", [1.0])}, "values")
+
     def test_a_checkpoint_that_fails_does_not_end_the_steps(self):
         total = numpy.zeros(1)
         self.configure('[level1]\nevery_calls = 1\n[async]\nmode = "off"\n')
