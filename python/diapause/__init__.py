@@ -12,6 +12,7 @@ These modules are for programs that take checkpoints:
 instance   `Instance`, which `diapause.open` returns
 arguments  checks of arguments
 attributes arrays that the program may replace
+states     dictionaries that are pickled
 memory     address, type and size of the values of an object
 library    the functions of the shared libraries
 failures   exceptions

@@ -5,8 +5,6 @@ import ctypes
 import logging
 import os
 import pathlib
-import pickle
-import struct
 import threading
 from ctypes import byref, c_char_p, c_uint64
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
@@ -14,9 +12,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 from diapause import library as c
 from diapause.arguments import communicator, name_of, names_of, path_of, real_number, whole_number, whole_numbers
 from diapause.attributes import Attribute
-from diapause.failures import ARGUMENT, MISMATCH, NOT_FOUND, OK, TIMEOUT, DiapauseError, failure
+from diapause.failures import ARGUMENT, NOT_FOUND, OK, TIMEOUT, DiapauseError, failure
 from diapause.library import CheckpointInfo, Progress, RestartInfo, StopInfo
 from diapause.memory import BYTES, memory_of
+from diapause.states import State
 
 NEWEST = c.NEWEST
 CAPTURED = 0
@@ -26,8 +25,6 @@ FOREVER_S = 1e9
 
 _LOG = logging.getLogger("diapause")
 _SEVERITIES = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
-_STATE_HEADER = struct.Struct("<8sQ")  # a mark, and the bytes of the pickle behind it
-_STATE_MARK = b"DIAPYST1"
 
 
 class StoredRegion(NamedTuple):
@@ -37,13 +34,6 @@ class StoredRegion(NamedTuple):
     type: int
     element_bytes: int
     count: int
-
-
-class State(NamedTuple):
-    """A dictionary of small values that is pickled into every version."""
-
-    values: Dict[str, Any]
-    most_bytes: int
 
 
 def _on_log(_user, severity, message):
@@ -149,16 +139,9 @@ class Instance:
         """Protects the memory of `data`: an object with a buffer that is writable and contiguous, such as a NumPy array, an
         array.array or a memoryview, or a tensor of PyTorch on the host. Its memory must stay where it is until the region
         is protected anew or unprotected. Use `protect_attribute` for an array that the program replaces."""
-        name = _region(region)
-        memory = memory_of(region, data)
         with self._lock:
-            if memory.type == BYTES:
-                status = self._library.diapause_protect_bytes(self._open(), name, memory.address, memory.count,
-                                                              max(memory.element_bytes, 1))
-            else:
-                status = self._library.diapause_protect(self._open(), name, memory.address, memory.count, memory.type)
-            self._check(status)
-            self._regions[region] = memory.owner
+            self._protect(region, data)
+            self._forget_replaced(region)
 
     def protect_block(self, region: str, data: Any, global_shape: Sequence[int], start: Sequence[int]) -> None:
         """Protects `data` as `protect` does, and records that it is the block that begins at `start` in a global array of
@@ -178,6 +161,7 @@ class Instance:
                 self._open(), name, memory.address, memory.type, len(first), _numbers(memory.shape), _numbers(whole),
                 _numbers(first)))
             self._regions[region] = memory.owner
+            self._forget_replaced(region)
 
     def protect_attribute(self, owner: Any, name: str, region: Optional[str] = None) -> None:
         """Protects the NumPy array `owner.name`, or `owner[name]` of a dictionary. The program may replace it by an array
@@ -186,7 +170,8 @@ class Instance:
         region = name if region is None else region
         with self._lock:
             attribute = Attribute(region, owner, name)
-            self.protect(region, attribute.get())
+            self._protect(region, attribute.get())
+            self._forget_replaced(region)
             self._attributes[region] = attribute
 
     def protect_state(self, values: Dict[str, Any], region: str = "python.state", most_bytes: int = 1 << 20) -> None:
@@ -194,16 +179,17 @@ class Instance:
         restart restores its contents. Only data that the library has verified is unpickled: data with a wrong checksum, or
         in files of another user, is refused before. Do not let others write to the directories."""
         with self._lock:
-            state = State(values, most_bytes)
-            self._protect_bytes(region, self._pickled(region, state))
+            state = State(region, values, most_bytes)
+            self._protect_bytes(region, state.pickled())
+            self._forget_replaced(region)
             self._states[region] = state
 
     def unprotect(self, region: str) -> None:
         """Forgets a region; later checkpoints do not hold it."""
         with self._lock:
             self._check(self._library.diapause_unprotect(self._open(), _region(region)))
-            for kept in (self._regions, self._attributes, self._states):
-                kept.pop(region, None)
+            self._regions.pop(region, None)
+            self._forget_replaced(region)
 
     def declare(self, region: str, declaration: int) -> None:
         """Declares how the program will write to a region: CHANGING, STABLE or CONSTANT. The declaration holds until the
@@ -318,7 +304,7 @@ class Instance:
                 raise
             self._check(self._library.diapause_restart_end(self._open()))
             for region, state in self._states.items():
-                self._unpickle(region, state)
+                state.restore(bytes(self._regions[region]))
         return info
 
     def restart_begin(self, version: int = NEWEST) -> Optional[RestartInfo]:
@@ -350,7 +336,7 @@ class Instance:
                                                        len(names)))
             for region in self._states:
                 if regions is None or _region(region) in names:
-                    self._unpickle(region, self._states[region])
+                    self._states[region].restore(bytes(self._regions[region]))
 
     def restart_end(self) -> None:
         """Ends a restart. Collective."""
@@ -410,37 +396,36 @@ class Instance:
         if status != OK:
             raise self._failure(status, info)
 
+    def _protect(self, region: str, data: Any) -> None:
+        name = _region(region)
+        memory = memory_of(region, data)
+        if memory.type == BYTES:
+            status = self._library.diapause_protect_bytes(self._open(), name, memory.address, memory.count,
+                                                          max(memory.element_bytes, 1))
+        else:
+            status = self._library.diapause_protect(self._open(), name, memory.address, memory.count, memory.type)
+        self._check(status)
+        self._regions[region] = memory.owner
+
     def _protect_bytes(self, region: str, data: bytearray) -> None:
         held = (ctypes.c_char * len(data)).from_buffer(data)
         self._check(self._library.diapause_protect_bytes(self._open(), _region(region), ctypes.addressof(held),
                                                          len(data), 1))
         self._regions[region] = held
 
-    def _pickled(self, region: str, state: State) -> bytearray:
-        body = pickle.dumps(state.values, protocol=4)
-        if len(body) > state.most_bytes:
-            raise failure(ARGUMENT, f"region '{region}': the state takes {len(body)} bytes, and {state.most_bytes} are"
-                                    " allowed; protect arrays by themselves, or allow more")
-        return bytearray(_STATE_HEADER.pack(_STATE_MARK, len(body)) + body)
-
-    def _unpickle(self, region: str, state: State) -> None:
-        stored = bytes(self._regions[region])
-        mark, length = _STATE_HEADER.unpack_from(stored) if len(stored) >= _STATE_HEADER.size else (b"", 0)
-        if mark != _STATE_MARK or length != len(stored) - _STATE_HEADER.size or length > state.most_bytes:
-            raise failure(MISMATCH, f"region '{region}' holds no state of a Python program, or more than"
-                                    f" {state.most_bytes} bytes")
-        values = pickle.loads(stored[_STATE_HEADER.size:])
-        state.values.clear()
-        state.values.update(values)
+    def _forget_replaced(self, region: str) -> None:
+        """Follows no attribute and no state any more that went by this name."""
+        self._attributes.pop(region, None)
+        self._states.pop(region, None)
 
     def _follow(self) -> None:
         """Protects again all arrays and states that the program has replaced or changed since the last time."""
         for region, attribute in self._attributes.items():
             data = attribute.get_like_the_first()
             if getattr(self._regions[region], "obj", None) is not data:
-                self.protect(region, data)
+                self._protect(region, data)
         for region, state in self._states.items():
-            self._protect_bytes(region, self._pickled(region, state))
+            self._protect_bytes(region, state.pickled())
 
     def _make_room(self) -> None:
         """Makes memory of the stored length for all regions that may change their length. A region that does not fit stays
@@ -450,8 +435,8 @@ class Instance:
             found = stored.get(region)
             if found and attribute.has_kind() and attribute.kind.fits(found.element_bytes, found.count):
                 attribute.set(attribute.kind.empty(found.count))
-                self.protect(region, attribute.get())
+                self._protect(region, attribute.get())
         for region, state in self._states.items():
             bytes_ = stored[region].count * stored[region].element_bytes if region in stored else 0
-            if 0 < bytes_ <= state.most_bytes + _STATE_HEADER.size:
+            if state.room_for(bytes_):
                 self._protect_bytes(region, bytearray(bytes_))

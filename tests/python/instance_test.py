@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import numpy
 
@@ -280,6 +281,10 @@ class Growing(InADirectory):
         self.assertIn("going on without a checkpoint of step 2", "".join(logs.output))
 
 
+class Gone:
+    """What a state holds, and the program that restarts from it has not."""
+
+
 class States(InADirectory):
     def test_a_state_comes_back_as_it_was(self):
         state = {"seed": 5, "history": [1.0], "name": "a"}
@@ -300,6 +305,40 @@ class States(InADirectory):
             state["text"] = "x" * 2000
             with self.assertRaisesRegex(diapause.ArgumentError, "1000 are allowed"):
                 run.checkpoint(1)
+
+    def test_what_cannot_be_a_state_is_refused(self):
+        with self.open() as run:
+            for values in ([1, 2], None, "text"):
+                with self.assertRaisesRegex(TypeError, "region 'python.state': a dictionary is expected"):
+                    run.protect_state(values)
+            with self.assertRaisesRegex(TypeError, "most_bytes: a whole number is expected"):
+                run.protect_state({}, most_bytes="1 MB")
+            with self.assertRaisesRegex(diapause.ArgumentError, "region 'python.state': the state cannot be pickled: .*lambda"):
+                run.protect_state({"function": lambda: 1})
+
+    def test_a_state_of_a_class_that_is_gone_is_refused_by_its_region(self):
+        with self.open() as run:
+            run.protect_state({"value": Gone()})
+            run.checkpoint(1)
+        state = {"untouched": True}
+        with self.open() as run, mock.patch.dict(globals()):
+            del globals()["Gone"]
+            run.protect_state(state)
+            with self.assertRaisesRegex(diapause.MismatchError, "region 'python.state': the state cannot be unpickled: .*Gone"):
+                run.restart()
+        self.assertEqual(state, {"untouched": True})
+
+    def test_a_name_that_is_protected_anew_stands_for_the_new_data_alone(self):
+        new, items = numpy.arange(3.0), {"x": numpy.zeros(3), "y": numpy.zeros(3)}
+        with self.open() as run:
+            run.protect_attribute(items, "x")
+            run.protect("x", new)
+            run.protect_state({"old": True}, region="y")
+            run.protect_attribute(items, "y")
+            run.checkpoint(1)
+            new[:] = -1
+            run.restart()
+        self.assertEqual((new.tolist(), items["x"].tolist(), items["y"].tolist()), ([0, 1, 2], [0, 0, 0], [0, 0, 0]))
 
     def test_nothing_is_unpickled_that_is_no_state_or_damaged(self):
         class Trap:
