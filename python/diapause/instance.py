@@ -76,14 +76,13 @@ class Instance:
         self._ranks = 1
         self._handle = None
         if comm is None:
-            self._library, status, handle = c.open_serial(name_in_c, path)
+            self._library, status, handle = c.open_serial(name_in_c, path, _LOG_FUNCTION)
         else:
-            self._library, status, handle = c.open_mpi(communicator(comm), name_in_c, path)
+            self._library, status, handle = c.open_mpi(communicator(comm), name_in_c, path, _LOG_FUNCTION)
         if status != OK:
             raise self._failure(status)
         self._ranks = 1 if comm is None else comm.Get_size()
         self._handle = handle
-        self._check(self._library.diapause_set_log(handle, _LOG_FUNCTION, None))
 
     def __repr__(self) -> str:
         return f"<diapause.Instance {self._name!r}, {'closed' if self._handle is None else 'open'}>"

@@ -73,7 +73,6 @@ class RegionInfo(_Told):
 
 
 _FUNCTIONS = {
-    "diapause_open": [c_char_p, c_char_p, POINTER(c_void_p)],
     "diapause_finish": [c_void_p],
     "diapause_close": [c_void_p],
     "diapause_close_within": [c_void_p, c_double],
@@ -86,7 +85,6 @@ _FUNCTIONS = {
     "diapause_wait": [c_void_p, c_uint64, c_int, c_double],
     "diapause_restore": [c_void_p, POINTER(c_char_p), c_uint64],
     "diapause_restart_end": [c_void_p],
-    "diapause_set_log": [c_void_p, LogFunction, c_void_p],
     "diapause_files": [c_void_p, POINTER(c_char_p)],
     "diapause_restore_files": [c_void_p, POINTER(c_char_p)],
     "diapause_inject_bit_flip": [c_void_p, c_char_p, c_uint64, ctypes.c_uint32],
@@ -176,19 +174,20 @@ def _mpi_name(vendor: str) -> bytes:
     return b"MPICH" if any(name in vendor for name in relatives) else b"another MPI"
 
 
-def open_serial(name: bytes, config: "bytes | None"):
-    """The library, the status and the handle."""
+def open_serial(name: bytes, config: "bytes | None", log):
+    """The library, the status and the handle. All messages go to `log`."""
     found, handle = library("diapause"), c_void_p()
-    status = found.diapause_open(name, config or None, byref(handle))
-    return found, status, handle
+    options = _OpenOptions(config_path=config or None, log=log)
+    found.diapause_open_sized.argtypes = [c_char_p, POINTER(_OpenOptions), c_size_t, POINTER(c_void_p)]
+    return found, found.diapause_open_sized(name, byref(options), ctypes.sizeof(options), byref(handle)), handle
 
 
-def open_mpi(comm, name: bytes, config: "bytes | None"):
+def open_mpi(comm, name: bytes, config: "bytes | None", log):
     """The same on an mpi4py communicator, which is handed over by its address."""
     from mpi4py import MPI
 
     found, handle = library("diapause_mpi"), c_void_p()
-    options = _OpenOptions(config_path=config or None)
+    options = _OpenOptions(config_path=config or None, log=log)
     found.diapause_mpi_open_sized.argtypes = [c_void_p, c_size_t, c_char_p, c_char_p, POINTER(_OpenOptions), c_size_t,
                                               POINTER(c_void_p)]
     status = found.diapause_mpi_open_sized(MPI._addressof(comm), MPI._sizeof(comm), _mpi_name(MPI.get_vendor()[0]),

@@ -17,7 +17,7 @@ from unittest import mock
 import numpy
 
 import diapause
-from diapause import instance, memory
+from diapause import memory
 
 PACKAGE = pathlib.Path(diapause.__file__).resolve().parents[1]
 
@@ -462,9 +462,11 @@ class Running(InADirectory):
         self.assertEqual(repr(diapause.StopInfo(signal=15, rank=2)), "StopInfo(signal=15, rank=2)")
 
     def test_the_log_goes_to_logging(self):
-        with self.assertLogs("diapause", logging.WARNING) as logs:
-            instance._LOG_FUNCTION(None, 1, b"of the library")
-        self.assertEqual(logs.output, ["WARNING:diapause:of the library"])
+        """Also what is said while an instance is opened."""
+        (self.path / "memory").write_text("no directory")
+        with self.assertLogs("diapause", logging.WARNING) as logs, self.open():
+            pass
+        self.assertIn("WARNING:diapause:the memory tier cannot be used: ", "\n".join(logs.output))
 
     def test_importing_needs_no_packages(self):
         program = "import sys; sys.modules.update(numpy=None, matplotlib=None, mpi4py=None); import diapause"
