@@ -73,7 +73,7 @@ class Instance:
         self._regions: Dict[str, Any] = {}  # objects that keep the memory of a region where it is
         self._attributes: Dict[str, Attribute] = {}
         self._states: Dict[str, State] = {}
-        self._ranks = 1
+        self._ranks, self._has_comm = 1, comm is not None
         self._handle = None
         if comm is None:
             self._library, status, handle = c.open_serial(name_in_c, path, _LOG_FUNCTION)
@@ -118,7 +118,7 @@ class Instance:
         """Ends the job and closes the instance: its versions are removed, and the next start begins anew. Call it when the
         results are safe. The end of the `with` block then does nothing. Collective."""
         with self._lock:
-            handle, self._handle = self._handle, None
+            handle, self._handle = self._open(), None
             status = self._library.diapause_finish(handle)
             self._regions.clear()
             self._check(status)
@@ -128,6 +128,8 @@ class Instance:
         """The mpi4py communicator that the program computes on. It is MPI.COMM_NULL on a dedicated rank, which closes the
         instance next. The instance owns it."""
         with self._lock:
+            if not self._has_comm:
+                raise failure(ARGUMENT, f"instance '{self._name}' has no communicator: give one to diapause.open")
             status, comm = c.program_comm(self._library, self._open())
             self._check(status)
             return comm

@@ -415,6 +415,14 @@ class Running(InADirectory):
                 run.protect("x", numpy.zeros(4))
                 self.assertEqual(run.restart() is not None, is_there)
 
+    def test_what_an_instance_cannot_do_any_more_or_without_mpi_is_refused(self):
+        with self.open() as run:
+            with self.assertRaisesRegex(diapause.ArgumentError, "instance 'test' has no communicator"):
+                run.comm
+        with self.assertRaisesRegex(diapause.ArgumentError, "closed"):
+            run.finish()  # the job would go on from its versions
+        run.close()
+
     def test_statuses_are_exceptions_with_the_text_of_the_library(self):
         with self.open() as run:
             with self.assertRaisesRegex(diapause.NotFoundError, "7") as caught:
