@@ -36,6 +36,10 @@ class StoredRegion(NamedTuple):
     count: int
 
 
+# The library reads the memory of their regions until they are closed, also of those that the program forgets.
+_OPEN: "set[Instance]" = set()
+
+
 def _on_log(_user, severity, message):
     _LOG.log(_SEVERITIES.get(severity, logging.INFO), "%s", message.decode(errors="replace"))
 
@@ -83,6 +87,7 @@ class Instance:
             raise self._failure(status)
         self._ranks = 1 if comm is None else comm.Get_size()
         self._handle = handle
+        _OPEN.add(self)
 
     def __repr__(self) -> str:
         return f"<diapause.Instance {self._name!r}, {'closed' if self._handle is None else 'open'}>"
@@ -112,6 +117,7 @@ class Instance:
             else:
                 status = self._library.diapause_close_within(handle, limit_s)
             self._regions.clear()
+            _OPEN.discard(self)
             self._check(status)
 
     def finish(self) -> None:
@@ -121,6 +127,7 @@ class Instance:
             handle, self._handle = self._open(), None
             status = self._library.diapause_finish(handle)
             self._regions.clear()
+            _OPEN.discard(self)
             self._check(status)
 
     @property

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 from unittest import mock
 
 import numpy
@@ -192,6 +193,20 @@ class Protecting(InADirectory):
                 values.append(4)
             run.unprotect("values")
             values.append(4)
+
+    def test_memory_stays_also_when_the_program_forgets_the_instance(self):
+        class Values(array.array):
+            """One that can be referred to weakly."""
+
+        values = Values("d", [1.0])
+        held = weakref.ref(values)
+        run = diapause.open("forgotten", config=self.config)
+        run.protect("values", values)
+        forgotten = weakref.ref(run)
+        del run, values
+        self.assertIsNotNone(held())
+        forgotten().close()
+        self.assertIsNone(held())
 
     def test_a_tensor_is_taken_by_its_address(self):
         class Tensor:  # what is asked of one of PyTorch
