@@ -94,8 +94,15 @@ def _is_tensor(data: Any) -> bool:
     return hasattr(data, "data_ptr") and hasattr(data, "element_size")
 
 
+def _is_masked(data: Any) -> bool:
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(data, masked.MaskedArray)
+
+
 def memory_of(region: str, data: Any) -> Memory:
     """The memory of a NumPy array, a memoryview, an array.array, a bytearray, a ctypes object, or a PyTorch tensor."""
+    if _is_masked(data):
+        raise _refuse(region, "its mask would not be stored: protect its data and its mask, each under a name")
     if _is_tensor(data):
         return _of_tensor(region, data)
     try:

@@ -124,7 +124,8 @@ class Protecting(InADirectory):
         constant.flags.writeable = False
         for data, word in ((numpy.zeros((4, 4))[:, 1], "contiguous"), (constant, "read-only"), (b"bytes", "read-only"),
                            (numpy.array([{}, []], dtype=object), "protect_state"), ([1.0, 2.0], "no access"),
-                           (numpy.zeros(2, [("d", "i4"), ("o", "O")]), "protect_state"), (3.5, "no access")):
+                           (numpy.zeros(2, [("d", "i4"), ("o", "O")]), "protect_state"), (3.5, "no access"),
+                           (numpy.ma.array([1.0, 2.0], mask=[0, 1]), "mask")):
             with self.open() as run, self.assertRaisesRegex(diapause.ArgumentError, "region 'x'.*" + word):
                 run.protect("x", data)
 
