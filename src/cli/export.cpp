@@ -26,12 +26,23 @@ struct Piece {
   std::size_t region;  // number in the rank's image
 };
 
+// Returns where a name ends in ".r" and digits, as the names of the files of single ranks do; its
+// length if it does not.
+std::size_t end_like_that_of_a_rank(const std::string& region) {
+  const std::size_t digits = region.find_last_not_of("0123456789") + 1;
+  const bool is_one = digits < region.size() && digits >= 2 && region[digits - 1] == 'r' &&
+                      region[digits - 2] == '.';
+  return is_one ? digits - 2 : region.size();
+}
+
 // Returns the name of a region as a file name. Characters that a file name must not contain are
-// percent-encoded.
+// percent-encoded, and so is the dot of an end like that of a rank.
 std::string as_file_name(const std::string& region) {
+  const std::size_t end = end_like_that_of_a_rank(region);
   std::string name;
-  for (const char character : region) {
-    const bool is_plain = character != '/' && character != '%' && character != '\0';
+  for (std::size_t i = 0; i < region.size(); ++i) {
+    const char character = region[i];
+    const bool is_plain = character != '/' && character != '%' && character != '\0' && i != end;
     name += is_plain ? std::string(1, character)
                      : fmt::format("%{:02X}", static_cast<unsigned char>(character));
   }
@@ -112,13 +123,35 @@ class Exporter {
     std::vector<const format::Region*> regions;
     for (const Piece& piece : pieces) regions.push_back(&region_of(piece));
     const auto whole = whole_of(regions);
-    if (whole) return write_array(name + ".npy", *whole, pieces);
-    for (const Piece& piece : pieces) {
-      const format::Region& region = region_of(piece);
-      const ArrayShape own{region.type, region.element_bytes, {region.count}};
-      DIAPAUSE_TRY(write_array(fmt::format("{}.r{}.npy", name, piece.rank), own, {piece}));
-    }
+    if (whole) return export_whole(name + ".npy", *whole, pieces);
+    for (const Piece& piece : pieces)
+      DIAPAUSE_TRY(export_part(fmt::format("{}.r{}.npy", name, piece.rank), piece));
     return {};
+  }
+
+  Status export_whole(const std::string& file_name, const ArrayShape& shape,
+                      const std::vector<Piece>& pieces) {
+    return write_array(file_name, shape, [&](const sys::File& file, std::uint64_t begin) -> Status {
+      for (const Piece& piece : pieces) {
+        DIAPAUSE_TRY(read(piece, [&](PieceReader& bytes) {
+          return for_each_run(region_of(piece), [&](std::uint64_t in_array, std::uint64_t in_piece,
+                                                    std::uint64_t length) {
+            return bytes.copy(in_piece, length, file, begin + in_array);
+          });
+        }));
+      }
+      return {};
+    });
+  }
+
+  Status export_part(const std::string& file_name, const Piece& piece) {
+    const format::Region& region = region_of(piece);
+    const ArrayShape own{region.type, region.element_bytes, {region.count}};
+    return write_array(file_name, own, [&](const sys::File& file, std::uint64_t begin) {
+      return read(piece, [&](PieceReader& bytes) {
+        return bytes.copy(0, region.raw_bytes(), file, begin);
+      });
+    });
   }
 
   // Exports a file of the program, of which several ranks may have one with the same name.
@@ -136,26 +169,14 @@ class Exporter {
     return {};
   }
 
-  Status write_array(const std::string& file_name, const ArrayShape& shape,
-                     const std::vector<Piece>& pieces) {
+  // Writes the elements of an array into a file, in which they begin at the byte `begin`.
+  using Filling = std::function<Status(const sys::File& file, std::uint64_t begin)>;
+  Status write_array(const std::string& file_name, const ArrayShape& shape, const Filling& fill) {
     const std::string temporary = file_name + ".tmp";
     DIAPAUSE_TRY_ASSIGN(const sys::File file, to_.create_file(temporary));
     const std::string head = npy_head(shape);
     DIAPAUSE_TRY(file.write_all(as_byte_view(head), 0));
-    const bool is_whole = shape.dims.size() == region_of(pieces.front()).place.size() &&
-                          shape.dims.size() > 0 &&
-                          !file_name.ends_with(fmt::format(".r{}.npy", pieces.front().rank));
-    for (const Piece& piece : pieces) {
-      const auto write = [&](PieceReader& bytes) {
-        const auto copy = [&](std::uint64_t in_array, std::uint64_t in_piece,
-                              std::uint64_t length) {
-          return bytes.copy(in_piece, length, file, head.size() + in_array);
-        };
-        return is_whole ? for_each_run(region_of(piece), copy)
-                        : copy(0, 0, region_of(piece).raw_bytes());
-      };
-      DIAPAUSE_TRY(read(piece, write));
-    }
+    DIAPAUSE_TRY(fill(file, head.size()));
     DIAPAUSE_TRY(to_.rename(temporary, to_, file_name));
     written_.push_back(fmt::format("{}/{}", to_.path(), file_name));
     return {};
