@@ -77,11 +77,10 @@ def run(words):
         _report_options(parser)
         _report(parser.parse_args(words))
     elif verb in ("export-h5", "export-vti"):
-        writer = importlib.import_module(f"diapause.{verb.removeprefix('export-')}")
         parser.add_argument("arrays")
         parser.add_argument("output")
         arguments = parser.parse_args(words)
-        print(exported.written(arguments.arrays, arguments.output, writer.write))
+        print(exported.written(arguments.arrays, arguments.output, f"diapause.{verb.removeprefix('export-')}"))
     elif verb == "study-compress":
         from diapause.study import command
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pathlib
@@ -33,10 +34,12 @@ def files(folder):
     return {int(path.name[1:]): path for path in sorted(pathlib.Path(folder).glob("files/r*"))}
 
 
-def written(folder, path, write):
-    """Has `write(folder, path)` fill a file, which appears at the path when it is whole, and removes the directory."""
+def written(folder, path, module):
+    """Has `write(folder, path)` of the module fill a file, which appears at the path when it is whole. Removes the directory,
+    also if there is not what the module needs."""
     path = pathlib.Path(path)
     try:
+        write = importlib.import_module(module).write
         handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             os.close(handle)

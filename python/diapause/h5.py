@@ -27,8 +27,10 @@ def write(folder, path):
                 out.attrs[name] = about["energy"][key]
         try:
             for name, rank, array in exported.arrays(folder):
+                what = f"region '{name}'"
                 out.create_dataset(name if rank is None else f"{name}/r{rank}", data=array)
             for rank, directory in exported.files(folder).items():
+                what = f"files of rank {rank}"
                 _write_files(out.create_group(f"files/r{rank}"), directory)
-        except ValueError as error:  # names that are those of a dataset and of a group
-            raise Trouble(f"{error}: export into a directory instead") from None
+        except ValueError as error:  # names that are those of a dataset and of a group, or that HDF5 has not
+            raise Trouble(f"{what}: {error}: export into a directory instead") from None

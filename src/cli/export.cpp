@@ -15,6 +15,7 @@
 #include "cli/version_energy.hpp"
 #include "store/file_paths.hpp"
 #include "store/names.hpp"
+#include "sys/child.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::cli {
@@ -242,6 +243,16 @@ Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersio
   return written;
 }
 
+// Removes the directory and what was exported into it, as far as there is one.
+void remove_parts(const std::string& path) {
+  const auto parts = sys::Directory::open_private(sys::real_kernel(), path);
+  if (!parts) return;
+  if (const auto entries = parts->list()) {
+    for (const sys::DirectoryEntry& entry : *entries) (void)parts->remove_child(entry.name);
+  }
+  sys::remove_directory(path);
+}
+
 }  // namespace
 
 int export_version(const ExportArguments& arguments) {
@@ -266,9 +277,14 @@ int export_version(const ExportArguments& arguments) {
                                     ? arguments.to
                                     : fmt::format("{}.parts-{}", arguments.to, sys::process_id());
   const auto written = export_to(job, *version, arguments.places, directory);
+  if (!by_python.empty()) {
+    // Python also removes the directory.
+    const int status =
+        written ? become_python({by_python, directory, arguments.to}) : complain(written.error());
+    remove_parts(directory);
+    return status;
+  }
   if (!written) return complain(written.error());
-  // It also removes the directory.
-  if (!by_python.empty()) return become_python({by_python, directory, arguments.to});
   for (const std::string& path : *written) fmt::print("{}\n", printable(path));
   return kDone;
 }

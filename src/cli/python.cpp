@@ -14,8 +14,8 @@ int become_python(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {"python3", "-B", start};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return complain(sys::become(command).message +
-                  ": pictures are drawn by Python 3.9 or newer with matplotlib; on Debian, " +
-                  "apt install python3-matplotlib");
+                  ": Python 3.9 or newer draws pictures and writes HDF5 and VTK; on Debian, " +
+                  "apt install python3-matplotlib python3-h5py");
 }
 
 }  // namespace diapause::cli

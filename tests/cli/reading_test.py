@@ -228,6 +228,19 @@ class ReadingTest(CommandTest):
         self.assertEqual((self.scratch / "field").read_bytes(), (self.scratch / "arrays/field.npy").read_bytes()[128:])
         self.assertEqual([path.name for path in self.scratch.iterdir() if "heat" in path.name], ["heat.h5"])
 
+    def test_an_export_that_fails_leaves_nothing_behind(self):
+        """The data has been written beside the file by then."""
+        broken = self.scratch / "broken"
+        broken.mkdir()
+        (broken / "h5py.py").write_text("raise ModuleNotFoundError('it cannot be loaded', name='h5py')\n")
+        for settings, word in (({"PYTHONPATH": broken}, "h5py"), ({"PATH": broken}, "cannot run python3")):
+            _, errors = self.diapause("export", "heat", 40, "--to", "heat.h5", tiers=self.tiers, status=3, **settings)
+            self.assertIn(word, errors)
+        for file in self.tiers.files("memory/*/node*/v40-*/r3.img"):
+            flip(file, HEADER_BYTES + 5)
+        self.assertIn("damaged", self.diapause("export", "heat", 40, "--to", "heat.h5", tiers=self.tiers, status=3)[1])
+        self.assertEqual([path.name for path in self.scratch.iterdir() if "heat" in path.name], [])
+
     def test_export_gives_the_files_of_the_program(self):
         tiers = Tiers(self.scratch / "of_files")
         tiers.root.mkdir()
