@@ -31,7 +31,7 @@ study      repeats published studies
 """
 
 import os
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from diapause.failures import (AgainError, ArgumentError, BusyError, CommError, ConfigError, CorruptError,
                                DeniedError, DiapauseError, FullError, InputOutputError, InternalError, MismatchError,
@@ -47,17 +47,21 @@ __all__ = [
 ]
 
 
-def open_version(job: str, version: "int | None" = None, **options: Any) -> Any:
+Path = Union[str, "os.PathLike[str]"]
+
+
+def open_version(job: str, version: "int | None" = None, *, directory: "Path | None" = None, config: "Path | None" = None,
+                 memory: "Path | None" = None, local: "Path | None" = None, global_: "Path | None" = None) -> Any:
     """Opens a version on disk as a mapping of region names to NumPy arrays, without the program that took it. Every byte is
     checked, and the arrays are mapped and read-only. Without a number it opens the newest complete version. Use it in a
-    `with` block. The command `diapause` must be installed. `options` are its options `config`, `memory`, `local` and
-    `global_`, and `directory`, a directory for the arrays."""
+    `with` block. The command `diapause` must be installed. `config`, `memory`, `local` and `global_` are its options, and
+    `directory` is a directory for the arrays."""
     from diapause.versions import StoredVersion
 
-    return StoredVersion(job, version, **options)
+    return StoredVersion(job, version, directory=directory, config=config, memory=memory, local=local, global_=global_)
 
 
-def open(name: str, comm: Optional[Any] = None, config: "str | os.PathLike | None" = None) -> Instance:
+def open(name: str, comm: Optional[Any] = None, config: "Path | None" = None) -> Instance:
     """Opens an instance for this process, or on all ranks of an mpi4py communicator. `name` is 1 to 64 letters, digits,
     '.', '_' and '-'. `config` is the path of a TOML file; without it the file of $DIAPAUSE_CONFIG counts, if that is set.
     Messages go to the logger `diapause`. Collective."""

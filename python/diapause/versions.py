@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Mapping
 
 from diapause import exported
+from diapause.arguments import name_of, path_of, whole_number
 from diapause.failures import NotFoundError
+from diapause.library import NEWEST
 
 
 def _command():
@@ -29,17 +31,20 @@ class StoredVersion(Mapping):
     Every byte was checked when the version was opened. The arrays are mapped and read-only, and valid as long as this object
     is open. Close it, or use it in a `with` block."""
 
-    def __init__(self, job, version=None, directory=None, **places):
-        """`places` are the options config, memory, local and global_ of the command. `directory` is a directory for the
+    def __init__(self, job, version=None, *, directory=None, config=None, memory=None, local=None, global_=None):
+        """`config`, `memory`, `local` and `global_` are the options of the command. `directory` is a directory for the
         arrays; by default they lie in a temporary one, which `close` removes."""
+        name_of("job", job)
+        words = [] if version is None else [str(whole_number("version", version, 0, NEWEST - 1))]
+        for name, path in (("config", config), ("memory", memory), ("local", local), ("global_", global_)):
+            if path is not None:
+                words += [f"--{name.rstrip('_')}", os.fsdecode(path_of(name, path))]
         self._scratch = None
         if directory is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="diapause-version-")
             directory = pathlib.Path(self._scratch.name) / "arrays"
-        words = [_command(), "export", job, *([] if version is None else [str(version)]), "--to", str(directory)]
-        for name, path in places.items():
-            words += [f"--{name.rstrip('_')}", str(path)]
-        done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        directory = os.fsdecode(path_of("directory", directory))
+        done = subprocess.run([_command(), "export", job, *words, "--to", directory], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             self.close()
             raise NotFoundError(done.stderr.strip())

@@ -261,12 +261,18 @@ class ReadingTest(CommandTest):
                   "with diapause.open_version('heat', 40) as version:\n"
                   "    field = version['field']\n"
                   "    print(version.number, field.shape, field.dtype, field.flags.writeable, list(version))\n"
+                  "    print(version)\n"
                   "try: diapause.open_version('cold')\n"
-                  "except LookupError as error: print(error)\n")
+                  "except LookupError as error: print(error)\n"
+                  "for arguments, options in (((None,), {}), (('heat', '40'), {}), (('heat',), {'memory': 5}), (('heat',), {'disk': 'x'})):\n"
+                  "    try: diapause.open_version(*arguments, **options)\n"
+                  "    except TypeError as error: print(error)\n")
         python = self.python_with("numpy")
         done = subprocess.run([python, "-B", "-c", script], cwd=self.scratch, capture_output=True, text=True, env=support.environment(
             DIAPAUSE_COMMAND=support.DIAPAUSE, PYTHONPATH=package, **self.tiers.settings()))
-        self.assert_in_order([f"40 ({SIZE}, {SIZE}) float64 False ['field']", "no job 'cold'"], done.stdout + done.stderr)
+        self.assert_in_order([f"40 ({SIZE}, {SIZE}) float64 False ['field']", "<diapause.StoredVersion 40 of heat-", ": field>",
+                              "no job 'cold'", "job: a str is expected, not None", "version: a whole number is expected, not str",
+                              "memory: the path of a file is expected, not int", "'disk'"], done.stdout + done.stderr)
 
     # ---- verify ----
 
