@@ -16,6 +16,12 @@ using diapause::capi::engine_of;
 using diapause::capi::guarded;
 using diapause::capi::need;
 
+// The error with the region that it is about.
+diapause::Error of_region(const char* region, diapause::Error error) {
+  if (region != nullptr) error.message = fmt::format("region '{}': {}", region, error.message);
+  return error;
+}
+
 Status protect(diapause_t* instance, const char* region, void* data,
                diapause::format::Region description) {
   DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -31,8 +37,9 @@ extern "C" {
 int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count,
                      diapause_type type) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(auto description, described(count, type));
-    return protect(instance, region, data, std::move(description));
+    auto description = described(count, type);
+    if (!description) return fail(of_region(region, description.error()));
+    return protect(instance, region, data, std::move(*description));
   });
 }
 
@@ -50,26 +57,31 @@ int diapause_protect_block(diapause_t* instance, const char* region, void* data,
                            int dims, const uint64_t* shape, const uint64_t* global_shape,
                            const uint64_t* start) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(const auto element, element_type(type));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    const auto element = element_type(type);
+    if (!element) return fail(of_region(region, element.error()));
     if (dims < 1 || dims > static_cast<int>(diapause::format::kMaxDims)) {
-      return fail(Code::argument, fmt::format("{} dimensions: a block has 1 to {}", dims,
-                                              diapause::format::kMaxDims));
+      return fail(Code::argument, fmt::format("region '{}': {} dimensions: a block has 1 to {}",
+                                              region, dims, diapause::format::kMaxDims));
     }
     DIAPAUSE_TRY(need(shape, "the shape"));
     DIAPAUSE_TRY(need(global_shape, "the global shape"));
     DIAPAUSE_TRY(need(start, "the start"));
     diapause::format::Region description;
-    description.type = element;
-    description.element_bytes = diapause::format::element_bytes_of(element);
+    description.type = *element;
+    description.element_bytes = diapause::format::element_bytes_of(*element);
     description.count = 1;
     for (int i = 0; i < dims; ++i) {
       if (shape[i] > global_shape[i] || start[i] > global_shape[i] - shape[i]) {
-        return fail(Code::argument,
-                    fmt::format("dimension {}: {} elements from {} on do not lie in {}", i,
-                                shape[i], start[i], global_shape[i]));
+        return fail(
+            Code::argument,
+            fmt::format("region '{}': dimension {}: {} elements from {} on do not lie in {}",
+                        region, i, shape[i], start[i], global_shape[i]));
       }
       if (shape[i] != 0 && description.count > std::numeric_limits<uint64_t>::max() / shape[i]) {
-        return fail(Code::argument, "the block has more elements than there can be");
+        return fail(
+            Code::argument,
+            fmt::format("region '{}': the block has more elements than there can be", region));
       }
       description.count *= shape[i];
       description.place.push_back({shape[i], global_shape[i], start[i]});
@@ -93,7 +105,10 @@ int diapause_declare(diapause_t* instance, const char* region, diapause_declarat
     DIAPAUSE_TRY(need(region, "the region's name"));
     const int number = declaration;
     if (number < DIAPAUSE_CHANGING || number > DIAPAUSE_CONSTANT) {
-      return fail(Code::argument, "there is no declaration of that number");
+      return fail(
+          Code::argument,
+          fmt::format("region '{}': there is no declaration of number {}; they are {} to {}",
+                      region, number, int{DIAPAUSE_CHANGING}, int{DIAPAUSE_CONSTANT}));
     }
     constexpr Declaration kDeclarations[] = {Declaration::changing, Declaration::stable,
                                              Declaration::constant};
@@ -109,7 +124,10 @@ int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy
     DIAPAUSE_TRY(need(region, "the region's name"));
     const int number = codec;
     if (number < DIAPAUSE_LATTICE || number > DIAPAUSE_ZFP) {
-      return fail(Code::argument, "there is no lossy codec of that number");
+      return fail(
+          Code::argument,
+          fmt::format("region '{}': there is no lossy codec of number {}; they are {} to {}",
+                      region, number, int{DIAPAUSE_LATTICE}, int{DIAPAUSE_ZFP}));
     }
     constexpr CodecId kCodecs[] = {CodecId::lattice, CodecId::sz3, CodecId::zfp};
     return engine->allow_loss(region, {kCodecs[number], bound});

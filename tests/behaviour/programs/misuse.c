@@ -46,15 +46,24 @@ static void protect_wrongly(void) {
                diapause_protect(diapause, "a", &step, UINT64_MAX, DIAPAUSE_INT64));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "a", &step, 1, DIAPAUSE_BYTES));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "a", &step, 1, (diapause_type)99));
+  CHECK_SAYS("region 'a': 99");
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect_bytes(diapause, "a", &step, 1, 0));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
                diapause_protect_block(diapause, "a", &step, DIAPAUSE_INT64, 9, &one, &two, &one));
+  CHECK_SAYS("region 'a': 9 dimensions");
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
                diapause_protect_block(diapause, "a", &step, DIAPAUSE_INT64, 1, &two, &two, &one));
+  CHECK_SAYS("region 'a': dimension 0");
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_protect_block(diapause, NULL, &step, DIAPAUSE_INT64, 1, &one, &two, &one));
   CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_unprotect(diapause, "a"));
   CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_declare(diapause, "a", DIAPAUSE_STABLE));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_declare(diapause, NULL, DIAPAUSE_STABLE));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_declare(diapause, "a", (diapause_declaration)3));
+  CHECK_SAYS("region 'a': there is no declaration of number 3");
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_allow_loss(diapause, "a", (diapause_lossy_codec)3, 1.0));
+  CHECK_SAYS("region 'a': there is no lossy codec of number 3");
 }
 
 static void checkpoint_wrongly(void) {
