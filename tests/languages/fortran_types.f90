@@ -56,6 +56,7 @@ program fortran_types
   end interface
 
   call look_at_structures()
+  call look_at_statuses()
   call expect('open', ok_of_open())
   call fill()
   call protect_all()
@@ -93,6 +94,22 @@ contains
     call expect('size of diapause_progress', c_sizeof(progress) == sizes(2))
     call expect('size of diapause_restart_info', c_sizeof(restart) == sizes(3))
     call expect('size of diapause_stop_info', c_sizeof(stop_) == sizes(4))
+  end subroutine
+
+  ! The module has all of them, and no other.
+  subroutine look_at_statuses()
+    integer, parameter :: known(0:15) = [DIAPAUSE_OK, DIAPAUSE_ERR_ARGUMENT, DIAPAUSE_ERR_CONFIG, DIAPAUSE_ERR_IO, &
+        DIAPAUSE_ERR_FULL, DIAPAUSE_ERR_BUSY, DIAPAUSE_ERR_CORRUPT, DIAPAUSE_ERR_NOT_FOUND, DIAPAUSE_ERR_MISMATCH, &
+        DIAPAUSE_ERR_COMM, DIAPAUSE_ERR_OFF, DIAPAUSE_ERR_INTERNAL, DIAPAUSE_ERR_DENIED, DIAPAUSE_ERR_MEMORY, &
+        DIAPAUSE_ERR_TIMEOUT, DIAPAUSE_ERR_AGAIN]
+    character(len=40) :: name
+    integer :: i
+    do i = 0, 15
+      call diapause_status_name(-i, name)
+      call expect('a status: '//trim(name), known(i) == -i .and. index(name, 'DIAPAUSE_') == 1)
+    end do
+    call diapause_status_name(-16, name)
+    call expect('no status: '//trim(name), index(name, 'DIAPAUSE_ERR_') == 0)
   end subroutine
 
   logical function ok_of_open()
