@@ -59,9 +59,16 @@ static void refuse(Run* run, const char* text, int* to, CFI_cdesc_t* message) {
 
 /* ---- opening and closing ------------------------------------------------------------------ */
 
+int diapause_fortran_can_open(Run* run, int* status, CFI_cdesc_t* message) {
+  if (run->instance == NULL) return 1;
+  refuse(run, "this instance is open already: close it, or open another variable", status, message);
+  return 0;
+}
+
 void diapause_fortran_open(Run* run, const CFI_cdesc_t* name, const CFI_cdesc_t* config,
                            int* status, CFI_cdesc_t* message) {
   char c_name[kMostName], c_config[kMostName];
+  if (!diapause_fortran_can_open(run, status, message)) return;
   if (!diapause_fortran_text(name, c_name) || !diapause_fortran_text(config, c_config)) {
     refuse(run, kTooLong, status, message);
     return;
@@ -144,6 +151,18 @@ static int64_t element_at(const CFI_cdesc_t* values, int index) {
   return *(const int64_t*)((const char*)values->base_addr + index * values->dim[0].sm);
 }
 
+/* Returns why there is no such place in an array; NULL if there can be. */
+static const char* trouble_with_place(const CFI_cdesc_t* global_shape, const CFI_cdesc_t* first,
+                                      int rank) {
+  if (global_shape->dim[0].extent != rank || first->dim[0].extent != rank)
+    return "global_shape and first need one number for each dimension";
+  for (int i = 0; i < rank; ++i) {
+    if (element_at(global_shape, i) < 0) return "global_shape has a negative number";
+    if (element_at(first, i) < 1) return "first is counted from 1";
+  }
+  return NULL;
+}
+
 void diapause_fortran_protect_block(Run* run, const CFI_cdesc_t* region, CFI_cdesc_t* data,
                                     const CFI_cdesc_t* global_shape, const CFI_cdesc_t* first,
                                     int* status, CFI_cdesc_t* message) {
@@ -157,9 +176,7 @@ void diapause_fortran_protect_block(Run* run, const CFI_cdesc_t* region, CFI_cde
   if (trouble == NULL && element_type(data) == DIAPAUSE_BYTES)
     trouble = "a block has numbers as elements";
   if (trouble == NULL && (rank < 1 || rank > 8)) trouble = "a block has 1 to 8 dimensions";
-  if (trouble == NULL && (global_shape->dim[0].extent != rank || first->dim[0].extent != rank)) {
-    trouble = "global_shape and first need one number for each dimension";
-  }
+  if (trouble == NULL) trouble = trouble_with_place(global_shape, first, rank);
   if (trouble != NULL) {
     refuse_data(run, name, trouble, status, message);
     return;
@@ -181,9 +198,13 @@ void diapause_fortran_protect_address(Run* run, const CFI_cdesc_t* region, void*
                                       int64_t count, int64_t element_bytes, int* status,
                                       CFI_cdesc_t* message) {
   char name[kMostName];
-  if (!diapause_fortran_text(region, name) || count < 0 || element_bytes <= 0) {
-    refuse(run, "the name is too long, or count or element_bytes below what is possible", status,
-           message);
+  if (!diapause_fortran_text(region, name)) {
+    refuse(run, kTooLong, status, message);
+    return;
+  }
+  if (count < 0 || element_bytes <= 0) {
+    const char* trouble = count < 0 ? "count is negative" : "element_bytes is not positive";
+    refuse_data(run, name, trouble, status, message);
     return;
   }
   answer(run,
@@ -226,17 +247,33 @@ void diapause_fortran_allow_loss(Run* run, const CFI_cdesc_t* region, double bou
 
 /* ---- checkpoints -------------------------------------------------------------------------- */
 
+/* Returns the number of a version. A negative one, which would be a very large one in C, becomes
+ * the one that the library refuses on all ranks alike. */
+static uint64_t number_of(int64_t version) {
+  return version < 0 ? DIAPAUSE_NEWEST : (uint64_t)version;
+}
+
+/* Returns the status of a call that has taken a version of this number, or has refused to. */
+static void answer_for(Run* run, int64_t version, int done, int* status, CFI_cdesc_t* message) {
+  char text[kUnheardText];
+  const bool is_wrong = version < 0 && done == DIAPAUSE_ERR_ARGUMENT;
+  if (is_wrong) snprintf(text, sizeof text, "version %lld is negative", (long long)version);
+  diapause_fortran_answer(run, done, is_wrong ? text : NULL, status, message);
+}
+
 void diapause_fortran_checkpoint(Run* run, int64_t version, int level,
                                  diapause_checkpoint_info* info, int* status,
                                  CFI_cdesc_t* message) {
-  answer(run, diapause_checkpoint(run->instance, (uint64_t)version, level, info), status, message);
+  const int done = diapause_checkpoint(run->instance, number_of(version), level, info);
+  answer_for(run, version, done, status, message);
 }
 
 void diapause_fortran_checkpoint_files(Run* run, int64_t version, int level, bool complete,
                                        diapause_checkpoint_info* info, int* status,
                                        CFI_cdesc_t* message) {
-  answer(run, diapause_checkpoint_files(run->instance, (uint64_t)version, level, complete, info),
-         status, message);
+  const int done =
+      diapause_checkpoint_files(run->instance, number_of(version), level, complete, info);
+  answer_for(run, version, done, status, message);
 }
 
 /* Fails if the path does not fit, because a path that is cut off would be another one. */
@@ -244,8 +281,11 @@ static void give_path(Run* run, int done, const char* path, CFI_cdesc_t* to, int
                       CFI_cdesc_t* message) {
   assign(to, "");
   if (done == DIAPAUSE_OK && strlen(path) > to->elem_len) {
-    refuse(run, "the character variable is too short for the path of the directory", status,
-           message);
+    char text[kUnheardText];
+    snprintf(text, sizeof text,
+             "the path of the directory has %zu characters: the variable with %zu is too short",
+             strlen(path), to->elem_len);
+    refuse(run, text, status, message);
     return;
   }
   if (done == DIAPAUSE_OK) assign(to, path);
@@ -267,7 +307,8 @@ void diapause_fortran_restore_files(Run* run, CFI_cdesc_t* directory, int* statu
 
 void diapause_fortran_snapshot(Run* run, int64_t version, diapause_checkpoint_info* info,
                                int* status, CFI_cdesc_t* message) {
-  answer(run, diapause_snapshot(run->instance, (uint64_t)version, info), status, message);
+  answer_for(run, version, diapause_snapshot(run->instance, number_of(version), info), status,
+             message);
 }
 
 int diapause_fortran_should_stop(const Run* run, diapause_stop_info* info) {

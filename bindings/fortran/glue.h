@@ -22,6 +22,10 @@ typedef struct Run {
  * kMostName bytes. */
 int diapause_fortran_text(const CFI_cdesc_t* from, char* to);
 
+/* Returns true if no instance is open there, and refuses to open another one otherwise: the handle
+ * of the first would be lost. */
+int diapause_fortran_can_open(Run* run, int* status, CFI_cdesc_t* message);
+
 /* Returns a status to the program. `text` is NULL for the text of the library. */
 void diapause_fortran_answer(Run* run, int status, const char* text, int* answer,
                              CFI_cdesc_t* message);

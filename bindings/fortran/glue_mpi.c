@@ -8,6 +8,7 @@ _Static_assert(sizeof(MPI_Fint) == sizeof(int),
 void diapause_fortran_open_mpi(Run* run, const CFI_cdesc_t* name, const MPI_Fint* comm,
                                const CFI_cdesc_t* config, int* status, CFI_cdesc_t* message) {
   char c_name[kMostName], c_config[kMostName];
+  if (!diapause_fortran_can_open(run, status, message)) return;
   /* A name that is too long becomes an empty one, which the library refuses on all ranks alike. */
   if (!diapause_fortran_text(name, c_name)) c_name[0] = '\0';
   if (!diapause_fortran_text(config, c_config)) c_name[0] = '\0';
