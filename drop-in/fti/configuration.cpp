@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -16,6 +17,23 @@ namespace diapause::drop_in {
 namespace {
 
 using Failure = std::runtime_error;
+
+constexpr std::array kKnown = {
+    "basic.ckpt_dir",       "basic.glbl_dir",         "basic.node_size",     "basic.group_size",
+    "basic.head",           "basic.keep_heads_alive", "basic.ckpt_l1",       "basic.ckpt_l2",
+    "basic.ckpt_l3",        "basic.ckpt_l4",          "basic.dcp_l4",        "basic.enable_dcp",
+    "basic.ckpt_io",        "basic.keep_last_ckpt",   "basic.keep_l4_ckpt",  "basic.verbosity",
+    "restart.failure",      "restart.exec_id",        "injection.rank",      "injection.index",
+    "injection.position",   "injection.number",       "injection.frequency", "advanced.local_test",
+    "advanced.fast_forward"};
+// Beginnings of keys that say how FTI does its work, which Diapause does in its own way.
+constexpr std::array kWithoutMeaning = {
+    "basic.meta_dir",       "basic.glbl_stash_dir",      "basic.inline_l",
+    "basic.max_sync_intv",  "basic.enable_staging",      "basic.dcp_",
+    "basic.max_var_id",     "basic.cacheddcp",           "basic.h5_single_file_",
+    "advanced.block_size",  "advanced.transfer_size",    "advanced.mpi_tag",
+    "advanced.ckpt_tag",    "advanced.stage_tag",        "advanced.final_tag",
+    "advanced.general_tag", "advanced.gpu_host_bufsize", "advanced.lustre_"};
 
 class Keys {
  public:
@@ -36,6 +54,13 @@ class Keys {
   bool flag(const std::string& section, const std::string& key) const {
     return number(section, key, 0, 0, 1) != 0;
   }
+  // A key that may also be a word, of which the first letter counts, as in FTI.
+  bool is_on(const std::string& section, const std::string& key) const {
+    const std::string value = ini_.get(section, key).value_or("0");
+    if (std::strchr("1yYtT", value.front()) != nullptr) return true;
+    if (std::strchr("0nNfF", value.front()) != nullptr) return false;
+    throw Failure(name(section, key) + " = " + value + ": it must be 0 or 1");
+  }
 
   std::string name(const std::string& section, const std::string& key) const {
     return path_ + ": [" + section + "] " + key;
@@ -46,6 +71,25 @@ class Keys {
   std::string path_;
   Ini ini_;
 };
+
+// One line for all keys of a kind: most files have many.
+std::vector<std::string> remarks_on(const Ini& ini, const std::string& path) {
+  std::string without_meaning;
+  std::string unknown;
+  for (const auto& [key, value] : ini.all()) {
+    const std::string& name = key;  // a lambda cannot capture what is bound by the loop
+    const auto begins = [&](const char* beginning) { return name.rfind(beginning, 0) == 0; };
+    if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
+    const bool is_of_fti = std::any_of(kWithoutMeaning.begin(), kWithoutMeaning.end(), begins);
+    std::string& list = is_of_fti ? without_meaning : unknown;
+    list += (list.empty() ? "" : ", ") + key;
+  }
+  std::vector<std::string> remarks;
+  if (!without_meaning.empty())
+    remarks.push_back(path + ": without a meaning for Diapause: " + without_meaning);
+  if (!unknown.empty()) remarks.push_back(path + ": no keys of FTI: " + unknown);
+  return remarks;
+}
 
 constexpr int kMost = 1000000000;
 
@@ -58,6 +102,12 @@ void check_io_mode(const Keys& keys) {
   const std::string what = mode <= 6 ? names[mode - 4] : "no I/O mode of FTI";
   throw Failure(keys.name("basic", "ckpt_io") + " = " + std::to_string(mode) + " (" + what +
                 "): Diapause writes files of its own; set it to 1");
+}
+
+void check_hdf5(const Keys& keys) {
+  if (keys.is_on("basic", "h5_single_file_enable"))
+    throw Failure(keys.name("basic", "h5_single_file_enable") +
+                  ": files of HDF5 are not written here; set it to 0");
 }
 
 struct Topology {
@@ -115,7 +165,7 @@ void set_levels(const Keys& keys, const Topology& topology, Settings& settings) 
   }
   if (keys.flag("advanced", "local_test"))
     settings.set("node.ranks_per_node", long{topology.node_size});
-  if (keys.flag("basic", "keep_l4_ckpt")) settings.set("level4.keep", long{4294967295});
+  if (keys.is_on("basic", "keep_l4_ckpt")) settings.set("level4.keep", long{4294967295});
 }
 
 std::string settings_of(const Keys& keys, const Topology& topology) {
@@ -124,7 +174,7 @@ std::string settings_of(const Keys& keys, const Topology& topology) {
   settings.set("global.path", keys.text("basic", "glbl_dir"));
   settings.set("async.mode", keys.flag("basic", "head") ? "rank" : "thread");
   // The program may free its memory after the call.
-  settings.set("capture.strategy", keys.flag("basic", "enable_dcp") ? "incremental" : "copy");
+  settings.set("capture.strategy", keys.is_on("basic", "enable_dcp") ? "incremental" : "copy");
   settings.set_none("deadline.signals");  // the program does not ask whether it has to stop
   set_schedule(keys, settings);
   set_levels(keys, topology, settings);
@@ -142,7 +192,9 @@ std::string trimmed_key(const std::string& line) {
 FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   const Keys keys(path);
   check_io_mode(keys);
+  check_hdf5(keys);
   FtiConfiguration configuration;
+  configuration.remarks = remarks_on(keys.ini(), path);
   configuration.settings = settings_of(keys, read_topology(keys, ranks));
   configuration.local_dir = keys.text("basic", "ckpt_dir");
   configuration.verbosity = keys.number("basic", "verbosity", 2, 1, 3);
@@ -153,9 +205,9 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   }
   if (configuration.failure != 0) configuration.execution_id = keys.text("restart", "exec_id");
   configuration.has_heads = keys.flag("basic", "head");
-  configuration.keeps_heads_alive = keys.flag("basic", "keep_heads_alive");
+  configuration.keeps_heads_alive = keys.is_on("basic", "keep_heads_alive");
   configuration.keeps_last = keys.flag("basic", "keep_last_ckpt");
-  configuration.keeps_all_of_level4 = keys.flag("basic", "keep_l4_ckpt");
+  configuration.keeps_all_of_level4 = keys.is_on("basic", "keep_l4_ckpt");
   configuration.flips = {keys.number("injection", "rank", 0, 0, kMost),
                          keys.number("injection", "index", 0, 0, kMost),
                          keys.number("injection", "position", 0, 0, 63),
@@ -181,13 +233,13 @@ FTIT_allConfiguration tell_fti_configuration(const std::string& path) {
   FTIT_allConfiguration all{};
   FTIT_configuration& told = all.configuration;
   told.ioMode = kIoModes + basic("ckpt_io", 1);
-  told.stagingEnabled = basic("enable_staging", 0) != 0;
-  const bool is_differential = basic("enable_dcp", 0) != 0;
+  told.stagingEnabled = keys.is_on("basic", "enable_staging");
+  const bool is_differential = keys.is_on("basic", "enable_dcp");
   const bool is_of_ftiff = told.ioMode == kIoModes + 3;
   told.dcpFtiff = is_differential && is_of_ftiff;
   told.dcpPosix = is_differential && !is_of_ftiff;
-  told.keepL4Ckpt = basic("keep_l4_ckpt", 0) != 0;
-  told.keepHeadsAlive = basic("keep_heads_alive", 0) != 0;
+  told.keepL4Ckpt = keys.is_on("basic", "keep_l4_ckpt");
+  told.keepHeadsAlive = keys.is_on("basic", "keep_heads_alive");
   told.dcpMode = basic("dcp_mode", -1);
   told.dcpBlockSize = basic("dcp_block_size", -1);
   std::snprintf(told.cfgFile, sizeof told.cfgFile, "%s", path.c_str());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fti.h"
 
@@ -17,6 +18,7 @@ struct FtiConfiguration {
   bool keeps_heads_alive = false;
   bool keeps_last = false;
   bool keeps_all_of_level4 = false;
+  std::vector<std::string> remarks;  // for the log: keys that change nothing here
 
   struct {
     int rank = 0;

@@ -97,6 +97,7 @@ FtiRun::FtiRun(const std::string& configuration_path, MPI_Comm comm) : path_(con
     failure = error.what();
   }
   agree(comm, failure);
+  for (const std::string& remark : configuration_.remarks) tell(remark);
   status_ = configuration_.failure;
   execution_id_ = status_ == 0 ? new_execution_id(comm) : configuration_.execution_id;
   open(comm);
@@ -202,7 +203,11 @@ void FtiRun::checkpoint(int id, int level) { take(blocks(), id, level); }
 void FtiRun::take(const Blocks& blocks, int id, int level) {
   if (level < FTI_L1 || level > FTI_L4_H5_SINGLE)
     throw Failure("there is no level " + std::to_string(level));
-  if (level > FTI_L4) level = level >= FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
+  if (level == FTI_L4_H5_SINGLE) {
+    throw Failure("level " + std::to_string(level) +
+                  " is one file of HDF5, which is not written here: take level 4");
+  }
+  if (level > FTI_L4) level = level == FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
   job_->wait_if_only_calls_advance();
   note_first();

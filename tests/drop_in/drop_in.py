@@ -274,13 +274,16 @@ def an_fti_program_that_has_lost_everything_is_told_so(site):
 
 def ftis_functions_do_what_programs_lean_on(site):
     with Place(site, ranks=RANKS) as place:
-        configuration = fti_configuration(place, "functions.fti", verbosity=1,
+        configuration = fti_configuration(place, "functions.fti", verbosity=1, inline_l2=1, grup_size=2, keep_l4_ckpt="no",
                                           injection={"rank": 1, "index": 3, "position": 62, "number": 1})
         messages = (*MPI_NOTICE, "^fti: ")
         staged = place.path / "staged"
         run = place.start("fti_functions", configuration, staged, "begin", environment=fti_environment(place))
         run.succeed(messages)
-        expect("fti: Variable ID 0 to protect." in run.stderr.read_text(), "no line about a variable, which others look for")
+        said = run.stderr.read_text()
+        expect("fti: Variable ID 0 to protect." in said, "no line about a variable, which others look for")
+        for line in ("without a meaning for Diapause: basic.inline_l2, basic.meta_dir", "no keys of FTI: basic.grup_size"):
+            expect_equal(said.count(f"fti: {configuration}: {line}\n"), 1, f"lines that say: {line}")
         for rank in range(RANKS):
             expect_equal((place.path / f"staged.{rank}").read_text(), "staged", "what was staged")
         place.run("fti_functions", configuration, staged, "continue", environment=fti_environment(place),
@@ -334,6 +337,7 @@ def a_fortran_program_of_fti_goes_on(site):
 def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=RANKS) as place:
         for key, value in (("node_size", 2), ("group_size", 2), ("ckpt_io", 5), ("keep_last_ckpt", 2),
+                           ("h5_single_file_enable", 1), ("enable_dcp", "perhaps"),
                            ("ckpt_dir", ""), ("verbosity", "loud")):
             configuration = fti_configuration(place, "wrong.fti", **{key: value})
             run = place.start("fti_solver", configuration, 1, 100, "never", environment=fti_environment(place))
