@@ -41,7 +41,7 @@ static fti_id_t particle_type(void) {
 
 static void read_configuration(const char* path) {
   const FTIT_allConfiguration read = FTI_GetConfig(path, FTI_COMM_WORLD);
-  EXPECT(read.configuration.ioMode == 1001 && read.configuration.test == 1 &&
+  EXPECT(read.configuration.ioMode == FTI_IO_POSIX && read.configuration.test == 1 &&
          read.configuration.dcpMode == -1);
   EXPECT(!read.configuration.keepL4Ckpt && strcmp(read.configuration.cfgFile, path) == 0);
   EXPECT(FTI_GetConfig("there is no such file", FTI_COMM_WORLD).configuration.ioMode == -1);

@@ -31,6 +31,18 @@
 #define FTI_SI_SCES 0x3
 #define FTI_SI_FAIL 0x4
 
+/* What `ioMode` of FTI_GetConfig may be. */
+#define FTI_IO_POSIX 1001
+#define FTI_IO_MPI 1002
+#define FTI_IO_FTIFF 1003
+#define FTI_IO_SIONLIB 1004
+#define FTI_IO_HDF5 1005
+#define FTI_IO_IME 1006
+
+#ifdef FTIX
+#error "FTI's extensions (fti-ext.h: stash, callbacks of heads) are left out of this fti.h"
+#endif
+
 /* Messages to a head; a head of Diapause's needs none. */
 #define FTI_REJW 996
 #define FTI_ENDW 995
@@ -50,7 +62,9 @@ typedef enum {
   FTI_L2_DCP,
   FTI_L3_DCP,
   FTI_L4_DCP,
-  FTI_L4_H5_SINGLE
+  FTI_L4_H5_SINGLE,
+  FTI_MIN_LEVEL_ID = FTI_L1,
+  FTI_MAX_LEVEL_ID = FTI_L4_H5_SINGLE
 } FTIT_level;
 
 typedef int fti_id_t;
