@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <stdexcept>
+#include <string>
 
 #include "run.hpp"
 
@@ -78,6 +80,19 @@ int refuse_global_dataset(const char* function) {
       "fti: %s: datasets of all ranks together need files of HDF5, which are not written here\n",
       function);
   return FTI_NSCS;
+}
+
+// How many elements there are in so many dimensions.
+uint64_t product_of(int dims, const int64_t* lengths) {
+  if (dims < 0 || (dims > 0 && lengths == nullptr))
+    throw std::runtime_error("the lengths of " + std::to_string(dims) + " dimensions are missing");
+  uint64_t product = 1;
+  for (int i = 0; i < dims; ++i) {
+    if (lengths[i] < 0 ||
+        __builtin_mul_overflow(product, static_cast<uint64_t>(lengths[i]), &product))
+      throw std::runtime_error("a dimension of " + std::to_string(lengths[i]) + " elements");
+  }
+  return product;
 }
 
 void set_text(char* to, const char* from) { std::snprintf(to, FTI_BUFS, "%s", text(from)); }
@@ -223,6 +238,7 @@ int FTI_GetStageStatus(int ID) {
 
 int FTI_InitType(fti_id_t* type, int size) {
   return answer(FTI_NSCS, [&](FtiRun& r) {
+    if (type == nullptr) throw std::runtime_error("FTI_InitType: the place for the type is NULL");
     *type = r.types.add(size > 0 ? static_cast<uint64_t>(size) : 0);
     return FTI_SCES;
   });
@@ -240,8 +256,7 @@ int FTI_AddScalarField(fti_id_t id, const char* name, fti_id_t fid, int64_t offs
 int FTI_AddVectorField(fti_id_t id, const char*, fti_id_t tid, int64_t offset, int ndims,
                        int64_t* dim_sizes) {
   return answer(FTI_NSCS, [&](FtiRun& r) {
-    uint64_t bytes = r.types.get(tid).bytes;
-    for (int i = 0; i < ndims; ++i) bytes *= static_cast<uint64_t>(dim_sizes[i]);
+    const uint64_t bytes = r.types.get(tid).bytes * product_of(ndims, dim_sizes);
     const bool fits = offset >= 0 && static_cast<uint64_t>(offset) + bytes <= r.types.get(id).bytes;
     if (!fits) std::fprintf(stderr, "fti: a field lies outside of type %d\n", id);
     return fits ? FTI_SCES : FTI_NSCS;
@@ -249,19 +264,18 @@ int FTI_AddVectorField(fti_id_t id, const char*, fti_id_t tid, int64_t offset, i
 }
 
 int FTI_InitGroup(FTIT_H5Group* h5group, const char* name, FTIT_H5Group*) {
-  if (h5group == nullptr) return FTI_NSCS;
   return FTI_RenameGroup(h5group, name);
 }
 
 int FTI_RenameGroup(FTIT_H5Group* h5group, const char* name) {
+  if (h5group == nullptr) return FTI_NSCS;
   set_text(h5group->name, name);
   return FTI_SCES;
 }
 
 int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char*, FTIT_H5Group*) {
   return answer(FTI_NSCS, [&](FtiRun& r) {
-    uint64_t count = 1;
-    for (int i = 0; i < rank; ++i) count *= static_cast<uint64_t>(dimLength[i]);
+    const uint64_t count = product_of(rank, dimLength);
     const bool fits = rank == 0 || count == r.variable(id).block.count;
     if (!fits)
       std::fprintf(stderr,

@@ -36,6 +36,7 @@ static fti_id_t particle_type(void) {
          FTI_SCES);
   EXPECT(FTI_AddScalarField(type, "kind", FTI_INTG, offsetof(struct particle, kind)) == FTI_SCES);
   EXPECT(FTI_AddScalarField(type, "outside", FTI_DBLE, sizeof(struct particle)) == FTI_NSCS);
+  EXPECT(FTI_AddVectorField(type, "place", FTI_DBLE, 0, 1, NULL) == FTI_NSCS);
   return type;
 }
 
@@ -47,6 +48,31 @@ static void read_configuration(const char* path) {
   EXPECT(FTI_GetConfig("there is no such file", FTI_COMM_WORLD).configuration.ioMode == -1);
 }
 
+/* What is for files of HDF5 is taken where it says something about the program's own data. */
+static void describe(double* values) {
+  fti_id_t opaque;
+  FTIT_H5Group group;
+  FTIT_attribute attribute = {{2, {25, 40}}, "temperature"};
+  int64_t lengths[] = {25, 40}, other[] = {25, -40};
+  EXPECT(FTI_InitType(&opaque, 8) == FTI_SCES);
+  EXPECT(FTI_Protect(20, values, kCount, opaque) == FTI_SCES);
+  EXPECT(FTI_InitGroup(&group, "physics", NULL) == FTI_SCES && strcmp(group.name, "physics") == 0);
+  EXPECT(FTI_RenameGroup(&group, "all") == FTI_SCES && strcmp(group.name, "all") == 0);
+  EXPECT(FTI_InitGroup(NULL, "none", NULL) == FTI_NSCS && FTI_RenameGroup(NULL, "") == FTI_NSCS);
+  EXPECT(FTI_SetAttribute(20, attribute, FTI_ATTRIBUTE_NAME | FTI_ATTRIBUTE_DIM) == FTI_SCES);
+  EXPECT(FTI_SetAttribute(21, attribute, FTI_ATTRIBUTE_DIM) == FTI_NSCS); /* nothing is protected */
+  EXPECT(FTI_DefineDataset(20, 2, lengths, "field", &group) == FTI_SCES);
+  EXPECT(FTI_DefineDataset(20, 2, other, "field", &group) == FTI_NSCS);
+  EXPECT(FTI_DefineDataset(20, 1, lengths, "field", &group) == FTI_NSCS);
+  EXPECT(FTI_DefineDataset(20, 2, NULL, "field", &group) == FTI_NSCS);
+  EXPECT(FTI_DefineGlobalDataset(0, 2, lengths, "all", &group, FTI_DBLE) == FTI_NSCS);
+  EXPECT(FTI_AddSubset(20, 2, lengths, lengths, 0) == FTI_NSCS);
+  EXPECT(FTI_UpdateGlobalDataset(0, 2, lengths) == FTI_NSCS);
+  EXPECT(FTI_UpdateSubset(20, 2, lengths, lengths, 0) == FTI_NSCS);
+  EXPECT(FTI_RecoverDatasetDimension(0) == FTI_NSCS && FTI_GetDatasetRank(0) == FTI_NSCS);
+  EXPECT(FTI_GetDatasetSpan(0, 2) == NULL);
+}
+
 static void begin(int rank, const char* staged) {
   const int own_count = kCount + rank; /* another size on each rank */
   struct particle particle = {{1, 2, 3 + rank}, 4};
@@ -54,7 +80,7 @@ static void begin(int rank, const char* staged) {
   EXPECT(FTI_Status() == 0);
   EXPECT(FTI_Protect(1, NULL, -1, FTI_INTG) == FTI_NSCS);
   EXPECT(FTI_Protect(1, &particle, 1, 999) == FTI_NSCS);
-  EXPECT(FTI_InitType(&opaque, 0) == FTI_NSCS);
+  EXPECT(FTI_InitType(&opaque, 0) == FTI_NSCS && FTI_InitType(NULL, 8) == FTI_NSCS);
 
   double* values = filled(rank, own_count);
   EXPECT(FTI_Protect(0, values, own_count, FTI_DBLE) == FTI_SCES);
@@ -124,7 +150,7 @@ static void go_on(int rank) {
   EXPECT(FTI_BitFlip(0) == FTI_NSCS); /* only one was asked for */
   EXPECT(FTI_Snapshot() == FTI_SCES); /* none is due */
   EXPECT(FTI_Checkpoint(2, FTI_L4_DCP) == FTI_DONE);
-  EXPECT(FTI_AddSubset(1, 1, NULL, NULL, 1) == FTI_NSCS);
+  describe(values);
   free(values);
 }
 
