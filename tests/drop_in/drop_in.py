@@ -168,7 +168,7 @@ def a_fortran_program_of_scr_goes_on(site):
     with Place(site, ranks=RANKS) as place:
         environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         for run in range(3):
-            place.run("scr_fortran", run, environment=environment, messages=MPI_NOTICE)
+            place.run("scr_fortran", run, environment=environment, messages=(*MPI_NOTICE, "^scr: "))
         for rank in range(RANKS):
             expect_equal((place.path / f"count.3/rank_{rank}").read_text().strip(), "3", "the last output")
 

@@ -1,4 +1,4 @@
-! SCR's subroutines for Fortran: each run goes on from the number that the last one has left, and prints nothing.
+! SCR's subroutines for Fortran: each run goes on from the number that the last one has left, and prints only what is refused.
 ! scr_fortran EXPECTED
 program scr_fortran
   use mpi
@@ -41,6 +41,7 @@ program scr_fortran
   close (10)
   call scr_complete_output(1, error)
   call check(error == SCR_SUCCESS, 'the checkpoint is complete')
+  call try_the_others()
   call scr_should_exit(due, error)
   call check(due == 0, 'it need not stop')
   call scr_finalize(error)
@@ -48,6 +49,24 @@ program scr_fortran
   call mpi_finalize(error)
 
 contains
+
+  subroutine try_the_others()
+    character(len=3) :: short
+    call scr_get_version(value, error)
+    call check(error == SCR_SUCCESS .and. value(1:1) == 'v', 'it tells its version')
+    call scr_get_version(short, error)
+    call check(error /= SCR_SUCCESS, 'not where there is no room for it')
+    call scr_start_checkpoint(error)
+    call check(error == SCR_SUCCESS, 'a checkpoint without a name begins')
+    call scr_complete_checkpoint(0, error)
+    call check(error /= SCR_SUCCESS, 'one that is not valid is none')
+    call scr_current('there is none', error)
+    call check(error /= SCR_SUCCESS, 'nothing restarts from what is not there')
+    call scr_drop('there is none', error)
+    call check(error == SCR_SUCCESS, 'what is not there is dropped')
+    call scr_delete('there is none', error)
+    call check(error == SCR_SUCCESS, 'and deleted')
+  end subroutine
 
   subroutine check(condition, text)
     logical, intent(in) :: condition
