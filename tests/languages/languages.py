@@ -41,6 +41,11 @@ def fortran_variables_of_every_type_come_back(site):
         place.run("fortran_types")
 
 
+def cpp_values_of_every_kind_come_back(site):
+    with Place(site, ranks=0) as place:
+        place.run("cpp_types")
+
+
 def python_environment(site):
     """Of a Python program that finds the package of the sources and the libraries of the build."""
     return {"PYTHONPATH": str(REPOSITORY / "python"), "DIAPAUSE_LIBRARY_PATH": str(site.libraries.resolve()),
@@ -179,7 +184,7 @@ def python_structures_are_those_of_c(site):
 
 
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "an_", "fortran_variables", "python_structures"))}
+         if name.startswith(("a_", "an_", "fortran_variables", "cpp_values", "python_structures"))}
 
 
 def main():
