@@ -31,13 +31,16 @@ study      repeats published studies
 """
 
 import os
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from diapause.failures import (AgainError, ArgumentError, BusyError, CommError, ConfigError, CorruptError,
                                DeniedError, DiapauseError, FullError, InputOutputError, InternalError, MismatchError,
                                NoMemoryError, NotFoundError, OffError, WaitTimeoutError)
 from diapause.instance import (CAPTURED, CHANGING, CONSTANT, LATTICE, NEWEST, STABLE, SZ3, ZFP, Instance, StoredRegion)
 from diapause.library import CheckpointInfo, Progress, RestartInfo, StopInfo
+
+if TYPE_CHECKING:  # open_version imports it when it is called
+    from diapause.versions import StoredVersion
 
 __all__ = [
     "open", "open_version", "Instance", "StoredRegion", "CheckpointInfo", "Progress", "RestartInfo", "StopInfo", "NEWEST", "CAPTURED",
@@ -51,7 +54,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def open_version(job: str, version: "int | None" = None, *, directory: "Path | None" = None, config: "Path | None" = None,
-                 memory: "Path | None" = None, local: "Path | None" = None, global_: "Path | None" = None) -> Any:
+                 memory: "Path | None" = None, local: "Path | None" = None, global_: "Path | None" = None) -> "StoredVersion":
     """Opens a version on disk as a mapping of region names to NumPy arrays, without the program that took it. Every byte is
     checked, and the arrays are mapped and read-only. Without a number it opens the newest complete version. Use it in a
     `with` block. The command `diapause` must be installed. `config`, `memory`, `local` and `global_` are its options, and

@@ -7,7 +7,8 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from diapause import exported
 from diapause.arguments import name_of, path_of, whole_number
@@ -31,7 +32,11 @@ class StoredVersion(Mapping):
     Every byte was checked when the version was opened. The arrays are mapped and read-only, and valid as long as this object
     is open. Close it, or use it in a `with` block."""
 
-    def __init__(self, job, version=None, *, directory=None, config=None, memory=None, local=None, global_=None):
+    about: "dict[str, Any]"
+    files: "dict[int, pathlib.Path]"
+
+    def __init__(self, job: str, version: "int | None" = None, *, directory=None, config=None, memory=None, local=None,
+                 global_=None):
         """`config`, `memory`, `local` and `global_` are the options of the command. `directory` is a directory for the
         arrays; by default they lie in a temporary one, which `close` removes."""
         name_of("job", job)
@@ -58,29 +63,29 @@ class StoredVersion(Mapping):
                 self._regions.setdefault(name, {})[rank] = array
 
     @property
-    def number(self):
+    def number(self) -> int:
         return self.about["version"]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<diapause.StoredVersion {self.number} of {self.about['job']}: {', '.join(self._regions)}>"
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         return self._regions[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._regions)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._regions)
 
-    def close(self):
+    def close(self) -> None:
         self._regions = {}
         if self._scratch is not None:
             self._scratch.cleanup()
             self._scratch = None
 
-    def __enter__(self):
+    def __enter__(self) -> StoredVersion:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
