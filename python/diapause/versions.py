@@ -49,7 +49,8 @@ class StoredVersion(Mapping):
             self._scratch = tempfile.TemporaryDirectory(prefix="diapause-version-")
             directory = pathlib.Path(self._scratch.name) / "arrays"
         directory = os.fsdecode(path_of("directory", directory))
-        done = subprocess.run([_command(), "export", job, *words, "--to", directory], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        command = [_command(), "export", job, *words, "--to", directory]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             self.close()
             raise NotFoundError(done.stderr.strip())

@@ -234,6 +234,13 @@ Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersio
   const std::string absolute = path.starts_with('/') ? path : sys::current_directory() + "/" + path;
   DIAPAUSE_TRY_ASSIGN(const sys::Directory to,
                       sys::Directory::make_private(sys::real_kernel(), absolute));
+  // Beside the arrays of another version nobody could tell which are of this one.
+  if (to.id_of("version.json")) {
+    return fail(Code::argument,
+                fmt::format("{} holds a version that was exported before: remove it, or name "
+                            "another directory",
+                            to.path()));
+  }
   const VersionDetails details = read_details(version);
   DIAPAUSE_TRY_ASSIGN(std::vector<std::string> written, Exporter(version, details, to).run());
   DIAPAUSE_TRY_ASSIGN(const sys::File file, to.create_file("version.json"));

@@ -184,6 +184,9 @@ class ReadingTest(CommandTest):
         self.assertEqual(data, (self.tiers.root / "result").read_bytes())
         about = support.json.loads((self.scratch / "arrays/version.json").read_text())
         self.assertEqual((about["version"], about["state"]), (50, "complete"))
+        _, errors = self.diapause("export", "heat", 40, "--to", "arrays", tiers=self.tiers, status=3)
+        self.assertIn("arrays holds a version that was exported before", errors)
+        self.assertEqual((self.scratch / "arrays/field.npy").read_bytes(), array)
 
     def test_export_takes_another_copy_of_what_is_damaged_and_never_damaged_data(self):
         for tier in ("memory/*/node0/v50-*/r0.img", "global/*/v50-*/*"):
