@@ -173,8 +173,10 @@ Status read_variable(const std::string& name, const std::string& value, Reading&
 
 Status read_environment(const Environment& environment, Reading& reading) {
   for (const auto& [name, value] : environment) {
+    // The Python package reads the last two.
     const bool is_ours = name == "DIAPAUSE_CONFIG" || name.starts_with("DIAPAUSE_TEST_") ||
-                         name.starts_with("DIAPAUSE_RUN_");
+                         name.starts_with("DIAPAUSE_RUN_") || name == "DIAPAUSE_COMMAND" ||
+                         name == "DIAPAUSE_LIBRARY_PATH";
     if (is_ours || !name.starts_with("DIAPAUSE_")) continue;
     DIAPAUSE_TRY(read_variable(name, value, reading));
   }

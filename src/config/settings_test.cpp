@@ -196,8 +196,11 @@ TEST(Settings, NoteVariablesThatASiteSetsAndGoOn) {
       "DIAPAUSE_PREFIX",      "DIAPAUSE_BASE",       "DIAPAUSE_VERSION", "DIAPAUSE_LIB",
       "DIAPAUSE_INCLUDE_DIR", "DIAPAUSE_BIN_DIR",    "DIAPAUSE_INC",     "DIAPAUSE_",
       "DIAPAUSE_MODE",        "DIAPAUSE_MODULEPATH", "DIAPAUSE_LICENSE"};
-  Environment environment = {
-      {"DIAPAUSE_TEST_ONLY", ""}, {"DIAPAUSE_RUN_ATTEMPT", "0"}, {"DIAPAUSE_LEVEL1_KEEP", "3"}};
+  Environment environment = {{"DIAPAUSE_TEST_ONLY", ""},
+                             {"DIAPAUSE_RUN_ATTEMPT", "0"},
+                             {"DIAPAUSE_LEVEL1_KEEP", "3"},
+                             {"DIAPAUSE_COMMAND", "/opt/bin/diapause"},
+                             {"DIAPAUSE_LIBRARY_PATH", "/opt/lib"}};
   for (const std::string& name : names) environment.emplace_back(name, "/opt/diapause");
   const Settings settings = parsed("", environment);
   EXPECT_EQ(settings.unknown_variables, names);
