@@ -130,7 +130,7 @@ typedef struct diapause_checkpoint_info {
   int level_asked;      /* 1..4 */
   int level_reached;    /* deepest level published and durable on all ranks; 0 if none */
   uint64_t bytes;       /* protected bytes of this rank */
-  uint64_t bytes_total; /* protected bytes of all ranks */
+  uint64_t bytes_total; /* protected bytes of all ranks; 0 with work in the background */
   double blocked_s;     /* time this rank spent in the call */
   int skipped;          /* 1 if a due checkpoint was not taken because of versions in flight
                            (async.when_full) */

@@ -32,7 +32,7 @@ class CheckpointInfo(_Told):
     taken             1 if a checkpoint was taken; 0 for a snapshot that was not due
     version           its number
     level_asked, level_reached   1 to 4; reached: the deepest that holds on all ranks now, 0 if none
-    bytes, bytes_total           protected bytes of this rank and of all
+    bytes, bytes_total           protected bytes of this rank and of all; of all: 0 with work in the background
     blocked_s         time this rank spent in the call
     skipped           1 if it was due and too many versions were in flight
     waited_s          the part of blocked_s that went into waiting for versions in flight
