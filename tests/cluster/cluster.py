@@ -21,6 +21,7 @@ import time
 import glusterfs
 from machines import SUBNET, Network, Unavailable
 
+WITH_GLUSTERFS = pathlib.Path(__file__).resolve().parents[2] / "tools/with-glusterfs"
 SKIPPED = 77
 LIMIT_S = 100  # of each run
 NODES = ["node0", "node1", "node2", "node3"]
@@ -276,9 +277,20 @@ def level_4_in_files_that_machines_share_survives_the_loss_of_all_of_them(site):
         site, files=2, images="a1.img")
 
 
+def a_command_has_a_file_system_over_ip_that_is_gone_afterwards(site):
+    with tempfile.TemporaryDirectory(prefix="cluster-", dir=site.work) as work:
+        mount = pathlib.Path(work) / "mount"
+        script = f"grep -c ' {mount} fuse.glusterfs ' /proc/mounts; echo kept > {mount}/file && cat {mount}/file && pwd && exit 7"
+        done = subprocess.run([WITH_GLUSTERFS, mount, "--", "sh", "-c", script], cwd=site.work, capture_output=True, text=True)
+        if done.returncode == 3:
+            raise Unavailable(done.stderr.strip())
+        expect((done.returncode, done.stdout) == (7, f"1\nkept\n{site.work}\n"), f"{done}")
+        expect(not list(pathlib.Path(work).iterdir()), f"left behind: {list(pathlib.Path(work).iterdir())}")
+
+
 def all_tests():
     return {name: function for name, function in globals().items()
-            if name.startswith("level_") and inspect.isfunction(function)}
+            if name.startswith(("level_", "a_command_")) and inspect.isfunction(function)}
 
 
 def main(tests, description):
