@@ -76,6 +76,15 @@ struct Cost {
   energy::Usage energy;
 };
 
+// The times of the steps of a dump, which follow one another, and the clocks obtained.
+struct DumpTimes {
+  double began_s = 0;
+  double compress_s = 0, write_s = 0;
+  double compress_clock = 1, write_clock = 1;
+
+  double ended_s() const { return began_s + compress_s + write_s; }
+};
+
 // How far the values that were read back are off.
 struct Errors {
   double greatest = 0;
@@ -138,11 +147,13 @@ class Trial {
 
   Status write(const sys::Directory& directory) {
     DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.create_file(kWritten));
-    DIAPAUSE_TRY(file.write_all(ByteView(stored_).first(used_), 0));
+    DIAPAUSE_TRY(file.write_all(stored(), 0));
     return file.sync();
   }
 
-  Status decompress() { return decoder_.decode(ByteView(stored_).first(used_), plan_, decoded_); }
+  Status decompress() { return decoder_.decode(stored(), plan_, decoded_); }
+
+  ByteView stored() const { return ByteView(stored_).first(used_); }
 
   // Returns the errors of all values that were read back. Fails if one exceeds the bound.
   Result<Errors> errors() const {
@@ -192,7 +203,7 @@ class Study {
                         sys::Directory::make_private(sys::real_kernel(), arguments_.directory));
     DIAPAUSE_TRY_ASSIGN(sampler_, start_sampler({}, Unless::automatic));
     DIAPAUSE_TRY(find_actuator());
-    Status done = at_all_clocks();
+    Status done = arguments_.dump_bytes > 0 ? all_methods() : at_all_clocks();
     DIAPAUSE_TRY(directory_.remove_file(kWritten));
     return done;
   }
@@ -213,10 +224,7 @@ class Study {
 
   Status at_all_clocks() {
     for (const double clock : arguments_.clocks) {
-      asked_ = obtained_ = clock;
-      if (parts_) {
-        DIAPAUSE_TRY_ASSIGN(obtained_, parts_->actuator->slow(where_, clock));
-      }
+      DIAPAUSE_TRY(slow_to(clock));
       const Status done = all_methods();
       if (parts_) {
         DIAPAUSE_TRY(parts_->actuator->restore());
@@ -242,6 +250,7 @@ class Study {
 
   Status one(Trial& trial) {
     DIAPAUSE_TRY(trial.compress());  // to warm up
+    if (arguments_.dump_bytes > 0) return dump(trial);
     DIAPAUSE_TRY_ASSIGN(const Cost compress, cost_of([&] { return trial.compress(); }));
     DIAPAUSE_TRY_ASSIGN(const Cost write, cost_of([&] { return trial.write(directory_); }));
     DIAPAUSE_TRY_ASSIGN(const Cost decompress, cost_of([&] { return trial.decompress(); }));
@@ -249,6 +258,56 @@ class Study {
     print(trial, "compress", compress, errors);
     print(trial, "write", write, errors);
     print(trial, "decompress", decompress, errors);
+    return {};
+  }
+
+  // Compresses the field again and again and appends it to one file, which is synced at its end,
+  // until so many bytes are stored. The two clocks are those of compressing and of writing.
+  Status dump(Trial& trial) {
+    DIAPAUSE_TRY_ASSIGN(const sys::File file, directory_.create_file(kWritten));
+    const std::uint64_t size = field_.bytes.size();
+    const std::uint64_t copies = (arguments_.dump_bytes + size - 1) / size;
+    DumpTimes times;
+    times.began_s = sys::monotonic_s();
+    const Status done = write_copies(trial, file, copies, times);
+    if (parts_) {
+      DIAPAUSE_TRY(parts_->actuator->restore());
+    }
+    DIAPAUSE_TRY(done);
+    const energy::Usage used = sampler_->between(times.began_s, times.ended_s());
+    fmt::print(R"({{"step":"dump",{},"copies":{},"compress_s":{},"compress_clock":{},)"
+               R"("write_s":{},"write_clock":{},{}}})"
+               "\n",
+               trial.sizes_json(), copies, times.compress_s, times.compress_clock, times.write_s,
+               times.write_clock, joules_json(used, 1.0));
+    std::fflush(stdout);
+    return {};
+  }
+
+  Status write_copies(Trial& trial, const sys::File& file, std::uint64_t copies, DumpTimes& times) {
+    std::uint64_t offset = 0;
+    for (std::uint64_t i = 0; i < copies; ++i) {
+      DIAPAUSE_TRY(slow_to(arguments_.clocks.front()));
+      times.compress_clock = obtained_;
+      DIAPAUSE_TRY(trial.compress());
+      times.compress_s += sys::monotonic_s() - times.ended_s();
+      DIAPAUSE_TRY(slow_to(arguments_.clocks.back()));
+      times.write_clock = obtained_;
+      DIAPAUSE_TRY(file.write_all(trial.stored(), offset));
+      offset += trial.stored().size();
+      if (i + 1 == copies) {
+        DIAPAUSE_TRY(file.sync());
+      }
+      times.write_s += sys::monotonic_s() - times.ended_s();
+    }
+    return {};
+  }
+
+  Status slow_to(double clock) {
+    asked_ = obtained_ = clock;
+    if (parts_) {
+      DIAPAUSE_TRY_ASSIGN(obtained_, parts_->actuator->slow(where_, clock));
+    }
     return {};
   }
 
@@ -279,19 +338,24 @@ class Study {
 
   void print(const Trial& trial, const char* step, const Cost& cost, const Errors& errors) const {
     const double times = 1.0 / cost.passes;
-    const energy::Amount& amount = cost.energy.total;
-    const bool is_known = amount.covered_s > 0;
-    const energy::Total& total = sampler_->total();
     fmt::print(
         R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"rms_error":{},"value_range":{},)"
-        R"("passes":{},"seconds":{},"seconds_scatter":{},)"
-        R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}","joules_of":{{{}}}}})"
+        R"("passes":{},"seconds":{},"seconds_scatter":{},{},"joules_of":{{{}}}}})"
         "\n",
         step, asked_, obtained_, trial.sizes_json(), errors.greatest, errors.rms, errors.range,
-        cost.passes, cost.seconds * times, cost.scatter_s,
-        is_known ? fmt::format("{}", amount.joules * times) : "null", amount.covered_s * times,
-        total.name, is_known ? energy::kind_name(total.kind) : "", joules_by_domain(cost));
+        cost.passes, cost.seconds * times, cost.scatter_s, joules_json(cost.energy, times),
+        joules_by_domain(cost));
     std::fflush(stdout);
+  }
+
+  std::string joules_json(const energy::Usage& used, double times) const {
+    const energy::Amount& amount = used.total;
+    const bool is_known = amount.covered_s > 0;
+    const energy::Total& total = sampler_->total();
+    return fmt::format(R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}")",
+                       is_known ? fmt::format("{}", amount.joules * times) : "null",
+                       amount.covered_s * times, total.name,
+                       is_known ? energy::kind_name(total.kind) : "");
   }
 
   // Returns the joules of one pass. Parts of a domain are added; a domain with an unknown part is

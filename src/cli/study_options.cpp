@@ -55,7 +55,7 @@ void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
                   "Directory to which compressed data is written [below the output]")
       ->option_text("PATH");
   verb.add_option("--dump-gb", arguments.dump_gb,
-                  "GB of such fields whose dump is reckoned from what was measured")
+                  "GB of the fields that are dumped, with and without the rule of lower clocks")
       ->check(CLI::Range(1e-3, 1e9))
       ->option_text("GB")
       ->capture_default_str();
@@ -78,6 +78,7 @@ void add_study_encode(CLI::App& study, StudyEncodeArguments& arguments) {
   verb.add_option("--directory", arguments.directory)->required();
   verb.add_option("--seconds", arguments.seconds)->required();
   verb.add_option("--repetitions", arguments.repetitions);
+  verb.add_option("--dump-bytes", arguments.dump_bytes);
 }
 
 // ---- studies of runs: the Python package parses the options

@@ -142,6 +142,11 @@ def _native(values):
     return np.ascontiguousarray(np.squeeze(values), values.dtype.newbyteorder("="))
 
 
+def name_of(text):
+    """Of a field of a file, without a look at it."""
+    return pathlib.Path(text if text.endswith(".npy") else text.rsplit(":", 2)[0]).stem
+
+
 def of_file(text):
     """FILE.npy, or FILE:TYPE:SHAPE as u.raw:float64:64x64x64."""
     try:
@@ -152,7 +157,7 @@ def of_file(text):
             if kind not in ("float32", "float64"):
                 raise ValueError(f"type {kind}: float32 or float64 is wanted")
             values = np.fromfile(path, kind).reshape([int(one) for one in shape.split("x")])
-        return Field(pathlib.Path(path).stem, _native(values), path)
+        return Field(name_of(text), _native(values), path)
     except (OSError, ValueError) as error:
         raise FieldError(f"{text}: {error}; a field is FILE:TYPE:SHAPE, as u.raw:float64:64x64x64, or FILE.npy") from error
 

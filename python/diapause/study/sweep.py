@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 
 from diapause.files import Trouble
+from diapause.study import published
 
 CODECS = ("raw", "shuffle+lz4", "shuffle+zstd", "lattice", "zfp", "sz3")
 LOSSLESS = CODECS[:3]
@@ -16,6 +17,7 @@ STEPS = 3  # compress, write, decompress
 BOUNDS = (1e-1, 1e-2, 1e-3, 1e-4)
 # Of the base clock. The two of the published rule are among them.
 CLOCKS = (1.0, 0.875, 0.85, 0.7, 0.55, 0.4)
+DUMPED_BYTES_PER_S = 1e8  # taken for granted in the time that a plan tells, before anything is measured
 
 
 class SweepError(Trouble):
@@ -34,8 +36,14 @@ class Plan:
 
     def seconds_of(self, codec):
         """What a field takes at least."""
-        return self.seconds * STEPS * len(self.clocks) * (1 if codec in LOSSLESS
-                                                          else len(self.bounds))
+        return self.seconds * STEPS * len(self.clocks) * self._methods(codec)
+
+    def seconds_of_dump(self, codec, size_bytes):
+        """About what a field takes."""
+        return size_bytes / DUMPED_BYTES_PER_S * (1 if self.actuator == "none" else 2) * self._methods(codec)
+
+    def _methods(self, codec):
+        return 1 if codec in LOSSLESS else len(self.bounds)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,13 +84,39 @@ class Row:
         return self.clock_by == "emulated"
 
 
+@dataclasses.dataclass(frozen=True)
+class Dump:
+    """A field compressed and appended to a file again and again, by one codec and bound, with or without the rule."""
+
+    field: str
+    codec: str
+    bound: float
+    with_rule: bool
+    clock_by: str
+    raw_bytes: int  # of all copies
+    compress_s: float
+    compress_clock: float  # obtained, of the base clock
+    write_s: float  # with the sync at the end
+    write_clock: float
+    joules: float | None  # of both steps
+    energy_kind: str
+
+    @property
+    def seconds(self):
+        return self.compress_s + self.write_s
+
+    @property
+    def measured_j(self):
+        """None unless a counter measured them at a real clock."""
+        is_real = not self.with_rule or self.clock_by != "emulated"
+        return self.joules if self.energy_kind == "measured" and is_real else None
+
+
 def _row(field, plan, line):
-    return Row(field.name, str(field.values.dtype), "x".join(map(str, field.values.shape)),
-               line["codec"], line["bound"], line["step"], line["asked"], line["obtained"],
-               plan.actuator, line["seconds"], line["passes"],
-               line["raw_bytes"], line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"],
-               line["greatest_error"], line["blocks"], line["lossless_blocks"], line["joules"],
-               line["energy_of"], line["energy_kind"],
+    return Row(field.name, str(field.values.dtype), "x".join(map(str, field.values.shape)), line["codec"], line["bound"],
+               line["step"], line["asked"], line["obtained"], plan.actuator, line["seconds"], line["passes"],
+               line["raw_bytes"], line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"], line["greatest_error"],
+               line["blocks"], line["lossless_blocks"], line["joules"], line["energy_of"], line["energy_kind"],
                line["rms_error"], line["value_range"], line["seconds_scatter"])
 
 
@@ -90,17 +124,32 @@ def _join(values):
     return ",".join(map(str, values))
 
 
-def rows_of(field, codec, plan):
-    """All rows of a field and a codec. SweepError if the command fails, as for a codec that the build has not."""
+def _encoded(field, codec, plan, clocks, *more):
+    """The lines that the command prints. SweepError if it fails, as for a codec that the build has not."""
     file = plan.directory / "field.raw"
     field.values.tofile(file)
     done = subprocess.run(
-        [plan.encoder, "study", "encode", file, "--type", str(field.values.dtype), "--dims",
-         _join(field.values.shape), "--codecs", codec, "--bounds", _join(plan.bounds), "--clocks",
-         _join(plan.clocks), "--actuator", plan.actuator,
-         "--directory", plan.directory, "--seconds", str(plan.seconds), "--repetitions",
-         str(plan.repetitions)], capture_output=True, text=True)
+        [plan.encoder, "study", "encode", file, "--type", str(field.values.dtype), "--dims", _join(field.values.shape),
+         "--codecs", codec, "--bounds", _join(plan.bounds), "--clocks", _join(clocks), "--actuator", plan.actuator,
+         "--directory", plan.directory, "--seconds", str(plan.seconds), "--repetitions", str(plan.repetitions), *more],
+        capture_output=True, text=True)
     file.unlink()
     if done.returncode != 0:
         raise SweepError(f"{field.name}: {done.stderr.strip().removeprefix('diapause: ')}")
-    return [_row(field, plan, json.loads(line)) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def rows_of(field, codec, plan):
+    """All rows of a field and a codec."""
+    return [_row(field, plan, line) for line in _encoded(field, codec, plan, plan.clocks)]
+
+
+def dumps_of(field, codec, plan, size_bytes):
+    """The dumps of so many bytes of a field, or a little more, without the rule and, if there is an actuator, with it."""
+    made = []
+    for with_rule in (False, True) if plan.actuator != "none" else (False,):
+        clocks = tuple(published.RULE[step] if with_rule else 1.0 for step in ("compress", "write"))
+        made += [Dump(field.name, codec, line["bound"], with_rule, plan.actuator, line["copies"] * line["raw_bytes"],
+                      *(line[key] for key in ("compress_s", "compress_clock", "write_s", "write_clock", "joules", "energy_kind")))
+                 for line in _encoded(field, codec, plan, clocks, "--dump-bytes", str(size_bytes))]
+    return made
