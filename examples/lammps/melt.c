@@ -13,7 +13,8 @@
 
 #include "diapause/diapause_mpi.h"
 
-enum { kEvery = 50 }; /* steps between checkpoints */
+enum { kEvery = 50 };     /* steps between checkpoints */
+enum { kRealValues = 1 }; /* what lammps_gather_atoms calls an array of double */
 
 static const char kCrystal[] =
     "units         lj\n"
@@ -102,8 +103,8 @@ static void write_result(void* lammps, int rank, const char* path) {
   double* const data = malloc(2 * values * sizeof *data);
   char x[] = "x", v[] = "v";
   if (data == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
-  lammps_gather_atoms(lammps, x, LAMMPS_DOUBLE, 3, data);
-  lammps_gather_atoms(lammps, v, LAMMPS_DOUBLE, 3, data + values);
+  lammps_gather_atoms(lammps, x, kRealValues, 3, data);
+  lammps_gather_atoms(lammps, v, kRealValues, 3, data + values);
   if (rank == 0) {
     FILE* const file = fopen(path, "wb");
     const int is_written = file != NULL && fwrite(data, sizeof *data, 2 * values, file) > 0;
