@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Debian packages: made of the build, unpacked into an empty directory, and used from there."""
+"""The Debian packages: made of the build, installed by dpkg into an empty directory, and used from there."""
 
 import os
 import pathlib
@@ -62,11 +62,30 @@ class PackagesTest(unittest.TestCase):
         assert set(found) == set(NAMES), found
         cls.packages = found
         cls.root = cls.scratch / "root"
-        for package in found.values():
-            output("dpkg-deb", "--extract", package, cls.root)
+        for folder in ("info", "updates", "triggers"):
+            (cls.root / "var/lib/dpkg" / folder).mkdir(parents=True)
+        (cls.root / "var/lib/dpkg/status").touch()
+        # The scripts of packages run outside of the directory, where they must change nothing.
+        (cls.scratch / "bin").mkdir()
+        (cls.scratch / "bin/ldconfig").write_text(f'#!/bin/sh\necho "$DPKG_ROOT" >>{cls.scratch}/ldconfig.log\n')
+        (cls.scratch / "bin/ldconfig").chmod(0o755)
+        cls.dpkg("--install", *found.values())
         cls.settings = {"DIAPAUSE_MEMORY_PATH": str(cls.scratch / "memory"),
                         "DIAPAUSE_GLOBAL_PATH": str(cls.scratch / "global"),
                         "PATH": f"{cls.root / 'usr/bin'}:{os.environ['PATH']}"}
+
+    @classmethod
+    def dpkg(cls, *words):
+        """In the directory, where there is nothing that they depend on. Anybody may do so, whose PATH may lack /sbin."""
+        forced = ("--force-depends", "--force-not-root", "--force-bad-path", "--force-script-chrootless")
+        return output("dpkg", f"--root={cls.root}", f"--log={cls.scratch / 'dpkg.log'}", *forced, *words,
+                      env=os.environ | {"PATH": f"{cls.scratch / 'bin'}:{os.environ['PATH']}"})
+
+    def test_they_are_installed_side_by_side(self):
+        listed = self.dpkg("--list", *NAMES).splitlines()
+        self.assertEqual({line.split()[1].partition(":")[0] for line in listed if line.startswith("ii ")}, set(NAMES))
+        self.assertEqual(self.dpkg("--audit"), "")
+        self.assertIn(str(self.root), (self.scratch / "ldconfig.log").read_text())
 
     def test_they_depend_on_one_another_and_on_the_libraries_inside(self):
         told = {name: output("dpkg-deb", "--field", package, "Depends")
