@@ -94,7 +94,9 @@ class Shape:
         return found
 
     def toml(self):
-        return f'schedule = ""\nlock_wait_s = {END_WAIT_S}\n[level2]\nevery_calls = {self.interval}\n[async]\nmode = "off"\n'
+        # A process that is killed while it ends, with all its work done, must not begin anew.
+        return (f'schedule = ""\nlock_wait_s = {END_WAIT_S}\n[level2]\nevery_calls = {self.interval}\n'
+                '[async]\nmode = "off"\n[finish]\nkeep = "all"\n')
 
     def run(self, failures, directory, parent):
         with programs.places(parent) as where:
