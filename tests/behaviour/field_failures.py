@@ -18,7 +18,7 @@ def tests_of_googletest():
 
 def functions_of(path, prefix):
     return {prefix + name
-            for name in re.findall(r"^def (\w+)\(site[,)]", path.read_text(), re.MULTILINE)}
+            for name in re.findall(r"^def (\w+)\(\s*site[,)]", path.read_text(), re.MULTILINE)}
 
 
 def unknown_names(text, own_tests):
