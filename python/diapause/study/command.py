@@ -192,7 +192,7 @@ def _dump_parts(study):
         return []
     ruled = {"none": "with the rule it was not done (--actuator)", "emulated": "again with the rule, at emulated clocks",
              "cpufreq": "again with the rule, at clocks that were set"}[made[0]["clock_by"]]
-    text = (f"{made[0]['gb']:.3g} GB of the fields, as much of each, one after the other on one core: compressed, appended to a file for each "
+    text = (f"{made[0]['gb']:.3g} GB of the fields, as much of each, one after the other on one core: compressed, written to a file for each "
             f"field, and synced; once at the full clock, {ruled}. Reckoned: the same from the time of each step above, where "
             f"every copy of a field is synced; what energy the rule saves there is {'measured' if study.in_joules else 'modelled'}. ")
     saved = _saved_of_both(study)

@@ -86,7 +86,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Dump:
-    """A field compressed and appended to a file again and again, by one codec and bound, with or without the rule."""
+    """Copies of a field compressed and then written to a file, by one codec and bound, with or without the rule."""
 
     field: str
     codec: str
