@@ -76,9 +76,9 @@ class Keys {
 std::vector<std::string> remarks_on(const Ini& ini, const std::string& path) {
   std::string without_meaning;
   std::string unknown;
-  for (const auto& [key, value] : ini.all()) {
-    const std::string& name = key;  // a lambda cannot capture what is bound by the loop
-    const auto begins = [&](const char* beginning) { return name.rfind(beginning, 0) == 0; };
+  for (const auto& entry : ini.all()) {
+    const std::string& key = entry.first;
+    const auto begins = [&](const char* beginning) { return key.rfind(beginning, 0) == 0; };
     if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
     const bool is_of_fti = std::any_of(kWithoutMeaning.begin(), kWithoutMeaning.end(), begins);
     std::string& list = is_of_fti ? without_meaning : unknown;
