@@ -39,6 +39,12 @@ def write_raw(path, mib):
     return write_raw(path, mib) if is_new else seconds
 
 
+def kill(job):
+    """By the default action of SIGTERM: the job has not come to its end, and can be restarted."""
+    job.send_signal(signal.SIGTERM)
+    job.wait()
+
+
 class Transparent:
     def __init__(self, bench, build, figure):
         self.bench = bench
@@ -83,8 +89,7 @@ class Transparent:
                     between()
             return seconds
         finally:
-            job.send_signal(signal.SIGTERM)
-            job.wait()
+            kill(job)
 
     def checkpoint(self, name, environment, level=1):
         """Returns for how many seconds the job stood still."""
@@ -106,6 +111,10 @@ class Transparent:
         job.stdout.readline()
         return job
 
+    def restarted(self, name, environment, *options):
+        return subprocess.Popen([self.diapause, "restart", name, *options], env=environment,
+                                stdin=subprocess.DEVNULL)
+
     def eager_restart(self):
         name = "transparent_restart"
         environment = self.environment(name, DIAPAUSE_LEVEL1_TIER="local")
@@ -113,15 +122,12 @@ class Transparent:
         self.checkpoint(name, environment)
         ours, raw = [], []
         for _ in range(self.bench.options.runs):
-            job.send_signal(signal.SIGTERM)  # its default action: the job is killed, and has not come to its end
-            job.wait()
+            kill(job)
             image = next((self.bench.disk / name / "local").glob("**/*.img"))
             raw.append(read_raw(image))
-            job = subprocess.Popen([self.diapause, "restart", name], env=environment,
-                                   stdin=subprocess.DEVNULL)
+            job = self.restarted(name, environment)
             ours.append(self.restart_s(name, environment, len(ours) + 1))
-        job.send_signal(signal.SIGTERM)
-        job.wait()
+        kill(job)
         note = f"a process of {self.bench.options.mib} MiB from disk, until it runs; raw: O_DIRECT in blocks of 16 MiB"
         return self.figure("transparent_eager_restart_over_read", ours, raw, 0.7, rate=True,
                            note=note)
@@ -134,13 +140,10 @@ class Transparent:
         ours, raw = [], []
         for pair in range(self.bench.options.runs):
             for options, seconds in (([], raw), (["--mapped"], ours))[::-1 if pair % 2 else 1]:
-                job.send_signal(signal.SIGTERM)
-                job.wait()
-                job = subprocess.Popen([self.diapause, "restart", name, *options], env=environment,
-                                       stdin=subprocess.DEVNULL)
+                kill(job)
+                job = self.restarted(name, environment, *options)
                 seconds.append(self.restart_s(name, environment, len(ours) + len(raw) + 1))
-        job.send_signal(signal.SIGTERM)
-        job.wait()
+        kill(job)
         note = f"a process of {self.bench.options.mib} MiB from disk, until it runs before its memory is read; raw: after it"
         return self.figure("transparent_mapped_restart_over_eager", ours, raw, 0.1, note=note)
 
@@ -165,8 +168,7 @@ class Transparent:
             if run > 0:
                 ours.append(time.monotonic() - begin_s - stopped)
                 raw.append(write_raw(self.bench.disk / name / "raw", self.bench.options.mib))
-        job.send_signal(signal.SIGTERM)
-        job.wait()
+        kill(job)
         note = (f"a process of {self.bench.options.mib} MiB, from when it runs on until level 4 holds; raw: O_DIRECT in blocks of "
                 "16 MiB and fsync into a file that was written before")
         return self.figure("transparent_flush_over_raw", ours, raw, 0.8, rate=True, note=note)
