@@ -1,20 +1,24 @@
 // What a program meets when it starts, loses a node, and runs for a while: with work in the
 // background, as by default.
 //
-//   mpirun -n N starts loss|first|memory|many|many_restart|ranks RUNS MIB MEMORY
+//   mpirun -n N starts loss|first|memory|memory_restart|many|many_restart|ranks RUNS MIB MEMORY
 //
 // loss:   restarts of level 3 of MIB per rank, until the program goes on: after the loss of one
 // node, and without a
 //         loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
 // first:  seconds that the first checkpoint of a start blocks, after five seconds of program, and
-// that the fifth does. memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and
-// the bytes that are protected. many:   seconds that a checkpoint of level 1 blocks whose regions
-// have 1 KiB each, and a millisecond; many_restart the
-//         same of a restart.
+// that the fifth does.
+// memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and the bytes that are
+// protected.
+// memory_restart: seconds of restarts from level 1, and of a memcpy of the same bytes by as many
+// threads.
+// many:   seconds that a checkpoint of level 1 blocks whose regions have 1 KiB each, and a
+// millisecond; many_restart the same of a restart.
 // ranks:  seconds that a checkpoint of level 1 blocks a rank, the mean of all ranks, and the
 // seconds from the arrival of
 //         the last rank at a barrier until a rank has copied as many bytes, also the mean.
 #include <filesystem>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -147,6 +151,41 @@ Pairs measure_loss(const Setting& setting) {
   return pairs;
 }
 
+unsigned copying_threads() {
+  const char* const threads = std::getenv("DIAPAUSE_CAPTURE_THREADS");
+  return threads == nullptr ? 1 : static_cast<unsigned>(std::atoi(threads));
+}
+
+// Each thread copies one contiguous part.
+void copy_by_threads(const WarmMemory& to, const WarmMemory& from) {
+  const std::size_t threads = copying_threads();
+  const auto copy_part = [&](std::size_t i) {
+    const std::size_t begin = from.size() * i / threads;
+    std::memcpy(to.data() + begin, from.data() + begin, from.size() * (i + 1) / threads - begin);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(copy_part, i);
+  copy_part(0);
+  for (std::thread& other : others) other.join();
+}
+
+Pairs measure_memory_restart(const Setting& setting) {
+  const WarmMemory data(setting.bytes);
+  const WarmMemory expected(setting.bytes);
+  Start(data).checkpoint(1, DIAPAUSE_L1);
+  Pairs pairs;
+  for (int i = -1; i < setting.runs; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double copied_s = greatest(bench::seconds_of([&] { copy_by_threads(data, expected); }));
+    std::memset(data.data(), 0, setting.bytes);
+    const double restarted_s = Start(data).restart();
+    if (std::memcmp(data.data(), expected.data(), setting.bytes) != 0)
+      give_up("the restart gave something else");
+    if (i >= 0) pairs.emplace_back(restarted_s, copied_s);
+  }
+  return pairs;
+}
+
 Pairs measure_first(const Setting& setting) {
   const WarmMemory data(setting.bytes);
   Pairs pairs;
@@ -242,6 +281,7 @@ Pairs measure_ranks(const Setting& setting) {
 
 Pairs measure(const std::string& what, const Setting& setting) {
   if (what == "loss") return measure_loss(setting);
+  if (what == "memory_restart") return measure_memory_restart(setting);
   if (what == "first") return measure_first(setting);
   if (what == "many") return measure_many(setting);
   if (what == "ranks") return measure_ranks(setting);
@@ -253,7 +293,10 @@ Pairs measure(const std::string& what, const Setting& setting) {
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  if (argc != 5) give_up("usage: starts loss|first|memory|many|many_restart|ranks RUNS MIB MEMORY");
+  if (argc != 5) {
+    give_up(
+        "usage: starts loss|first|memory|memory_restart|many|many_restart|ranks RUNS MIB MEMORY");
+  }
   const std::string what = argv[1];
   const Setting setting{std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]};
   const Pairs pairs = measure(what, setting);
