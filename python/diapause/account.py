@@ -170,8 +170,6 @@ class Account:
         told = [line.processors for line in lines]
         if not told or None in told:
             return None
-        if sum(one.others_most_s for one in told) < MOST_PROCESSORS_OF_OTHERS * self.runtime_s:
-            return None
         job_s, others_s = sum(one.job_s for one in told), sum(one.others_s for one in told)
         with_joules = [one for one in told if one.job_j is not None]
         job = None
@@ -180,6 +178,9 @@ class Account:
             share = job_j / self.whole.joules
             job = dataclasses.replace(self.whole, joules=job_j,
                                       sensor_j=self.whole.sensor_j * share,
+        others_most_s = sum(one.others_most_s for one in told)
+        if not others_s > 0 or others_most_s < MOST_PROCESSORS_OF_OTHERS * self.runtime_s:
+            return None
                                       sampling_j=self.whole.sampling_j * share, attribution_j=off_j)
         return Sharing(100 * others_s / (job_s + others_s), job)
 

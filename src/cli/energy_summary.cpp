@@ -13,6 +13,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kNewestSchema = 2;
+constexpr double kLargest = 1e18;  // no machine has more joules, seconds or bytes
 
 const json* find(const json& object, const char* key) {
   const auto found = object.find(key);  // the end of what is no object
@@ -22,7 +23,8 @@ const json* find(const json& object, const char* key) {
 std::optional<double> number(const json& object, const char* key) {
   const json* const value = find(object, key);
   if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
+  const auto found = value->get<double>();
+  return std::abs(found) <= kLargest ? std::optional(found) : std::nullopt;
 }
 
 std::optional<double> duration(const json& object, const char* key) {
@@ -213,6 +215,7 @@ std::optional<bool> EnergySummary::is_shared() const {
   if (processors.lines == 0 || processors.lines < energy_lines) return std::nullopt;
   return processors.others_most_s >= kMostOfOthers * seconds;
 }
+  if (!(processors.others_s > 0)) return false;
 
 // The sources err for the part as for the whole.
 std::optional<Joules> EnergySummary::job_part() const {
