@@ -39,6 +39,7 @@ class Sum:
         if joules.total is not None:
             self.joules += joules.total
             self.known += 1
+            self.absent += not joules.is_of_all_machines
             self._add_uncertainty(joules.uncertainty)
         elif joules.is_unknown:
             self.unknown += 1
@@ -63,12 +64,18 @@ class Sum:
                                                    self.bytes_by_version.get(phase.version, 0))
 
     @property
-    def value(self):
-        return self.joules if self.known else None
-
-    @property
     def is_partial(self):
         return self.known > 0 and self.unknown + self.absent > 0
+
+    @property
+    def complete(self):
+        """None if any part of it is missing. Who divides, compares or subtracts sums needs this one."""
+        return self.joules if self.known and not self.is_partial else None
+
+    @property
+    def of_known(self):
+        """The sum of the parts that are known; None if there are none."""
+        return self.joules if self.known else None
 
     @property
     def bytes(self):
@@ -171,6 +178,9 @@ class Account:
         if not told or None in told:
             return None
         job_s, others_s = sum(one.job_s for one in told), sum(one.others_s for one in told)
+        others_most_s = sum(one.others_most_s for one in told)
+        if not others_s > 0 or others_most_s < MOST_PROCESSORS_OF_OTHERS * self.runtime_s:
+            return None
         with_joules = [one for one in told if one.job_j is not None]
         job = None
         if self.whole.known and self.whole.joules and len(with_joules) >= self.whole.known:
@@ -178,9 +188,6 @@ class Account:
             share = job_j / self.whole.joules
             job = dataclasses.replace(self.whole, joules=job_j,
                                       sensor_j=self.whole.sensor_j * share,
-        others_most_s = sum(one.others_most_s for one in told)
-        if not others_s > 0 or others_most_s < MOST_PROCESSORS_OF_OTHERS * self.runtime_s:
-            return None
                                       sampling_j=self.whole.sampling_j * share, attribution_j=off_j)
         return Sharing(100 * others_s / (job_s + others_s), job)
 
@@ -203,16 +210,25 @@ class Account:
         """Whether clocks were only emulated: then times are real and the power of slowed phases is not."""
         return any(phase.slowed and phase.slowed.actuator == "emulated" for phase in self.phases)
 
-    def percent(self, joules):
-        whole = self.whole.value
-        return joules / whole * 100 if joules is not None and whole else None
+    def percent(self, sum_):
+        """Of the whole; None if anything of the two is missing."""
+        whole, part = self.whole.complete, sum_.complete
+        return part / whole * 100 if part is not None and whole is not None and whole > 0 else None
 
     def share_text(self, sum_):
-        """As "4.55 %", or "< 0.27 %" where no more than a bound is known; "-" where nothing is."""
-        percent = self.percent(sum_.value)
-        if percent is None:
+        """As "4.55 %", or "< 0.27 %" where no more than a bound is known; "-" where nothing is.
+
+        "≥ 4.55 %" where something of the part is missing, and "≤ 4.55 %" where something of the whole is.
+        """
+        whole, part = self.whole.of_known, sum_.of_known
+        if part is None or whole is None or not whole > 0:
             return "-"
-        return f"{percent:.2f} %" if sum_.bound is None else f"< {min(self.percent(sum_.bound), 100.0):.2f} %"
+        if self.whole.is_partial:
+            most = (part if sum_.bound is None else sum_.bound) / whole * 100
+            return "-" if sum_.is_partial or most >= 100 else f"≤ {most:.2f} %"
+        if sum_.bound is not None:
+            return f"< {min(sum_.bound / whole * 100, 100.0):.2f} %"
+        return f"{'≥ ' if sum_.is_partial else ''}{part / whole * 100:.2f} %"
 
     def sums(self, key):
         """The phases added up by `key(phase)`."""
@@ -278,6 +294,7 @@ def _lost_since(captured_unix_s, incarnation, version, stretches):
         total, off, share = line.program.total, line.program.uncertainty, lost_s / line.seconds
         joules.add(records.Joules({} if total is None else {"total": total * share},
                                   line.program.is_unknown,
-                                  None if share < 1 else off))  # when in its time a line's energy was used is unknown
+                                  None if share < 1 else off,
+                                  line.program.is_of_all_machines))  # when in its time a line's energy was used is unknown
         seconds += lost_s
     return Lost(incarnation, version, seconds, joules)

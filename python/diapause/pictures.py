@@ -140,17 +140,17 @@ def energy_by_phase_and_level(account):
 
 
 def _draw_whole(axes, account, levels):
-    whole, left = account.whole.value or 0.0, 0.0
-    parts = [("program", account.program.value or 0.0, look.LIGHT)] + [(n, s.value or 0.0, c) for n, s, c in levels]
-    for name, joules, colour in parts:
+    left = 0.0
+    parts = [("program", account.program, look.LIGHT), *levels]
+    for name, sum_, colour in parts:
+        joules = sum_.of_known or 0.0
         axes.barh(0, max(0.0, joules), left=left, color=colour, height=0.8)
-        share = account.percent(joules)
+        share = account.percent(sum_)
         label = f"{name} {share:.1f} %" if share is not None else ""
         if share is not None and share > 0.9 * len(label):  # else it would not fit into its part
             axes.text(left + joules / 2, 0, label, ha="center", va="center", fontsize=8.5)
         left += max(0.0, joules)
-    said = "unknown" if account.whole.value is None else look.scaled(whole, "J")
-    axes.set_title(f"whole job, {said}", loc="left", color="#333333", pad=3)
+    axes.set_title(f"whole job, {energy_text(account.whole)}", loc="left", color="#333333", pad=3)
     axes.set_xlim(0, left or 1)
     axes.set_axis_off()
 
@@ -158,13 +158,13 @@ def _draw_whole(axes, account, levels):
 def energy_text(sum_):
     """As "≥ 1.23 kJ"; ≥: of a part nobody knows it. "< 1.2 kJ" where no more than a bound is known, and "≈ 1.2 kJ" where
     not even that."""
-    if sum_.value is None:
+    if sum_.of_known is None:
         return "unknown" if sum_.unknown else "no source"
     if sum_.bound is not None:
         return f"< {_two_digits(sum_.bound)}"
     at_least = "≥ " if sum_.is_partial else ""
-    return at_least + (f"≈ {_two_digits(sum_.value)}" if sum_.is_estimate
-                       else look.scaled(sum_.value, "J"))
+    return at_least + (f"≈ {_two_digits(sum_.of_known)}" if sum_.is_estimate
+                       else look.scaled(sum_.of_known, "J"))
 
 
 def _two_digits(joules):
@@ -177,8 +177,8 @@ def joules_text(sum_):
     off = sum_.uncertainty_j if sum_.bound is None else None
     if off is None:
         return energy_text(sum_)
-    prefix, factor = look.prefix_of(sum_.value)
-    value, error = look.digits(sum_.value / factor, off / factor, f"{prefix}J")
+    prefix, factor = look.prefix_of(sum_.of_known)
+    value, error = look.digits(sum_.of_known / factor, off / factor, f"{prefix}J")
     return ("≥ " if sum_.is_partial else "") + value.removesuffix(f" {prefix}J") + f" ± {error}" if error else energy_text(sum_)
 
 
@@ -188,7 +188,7 @@ def _draw_bars(axes, title, bars, rows):
     most = most if most > 0 else 1.0
     prefix, factor = look.prefix_of(most)
     for place, (_, sum_, colour) in enumerate(bars):
-        value = sum_.value
+        value = sum_.of_known
         if sum_.bound is not None:
             value = sum_.bound
             axes.barh(place, value / factor, facecolor="none", edgecolor=colour,
@@ -213,7 +213,7 @@ def _draw_bars(axes, title, bars, rows):
 def time_against_energy(named_accounts):
     """A point for each (name, account) that has both, and a line of the first one's mean power."""
     baseline = named_accounts[0][1]
-    known = [(name, account) for name, account in named_accounts if account.whole.value is not None]
+    known = [(name, account) for name, account in named_accounts if account.whole.complete is not None]
     labels = sorted({source_label(account) for _, account in known})
     height = 4.2
     made = look.figure(height, "Time against energy",

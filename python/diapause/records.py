@@ -74,6 +74,7 @@ class Joules:
     by_domain: dict[str, float]
     is_unknown: bool = False
     uncertainty: Uncertainty | None = None  # of the total; None: it is not told
+    is_of_all_machines: bool = True  # otherwise those without a source are in no number
 
     @property
     def total(self):
@@ -174,7 +175,7 @@ def _uncertainty(line):
                        duration(parts, "attribution_j") or 0.0)
 
 
-def _joules(line):
+def _joules(line, is_of_all_machines):
     """As src/cli/energy_summary.cpp has it: nothing where no source was there, unknown where there is no number."""
     if not isinstance(line, dict) or "joules" not in line:
         return Joules({})
@@ -183,7 +184,8 @@ def _joules(line):
         return Joules({}, is_unknown=True)
     known = {printable(domain): number(domains, domain) for domain in domains}
     known = {domain: value for domain, value in known.items() if value is not None}
-    return Joules(known, "total" in domains and "total" not in known, _uncertainty(line))
+    return Joules(known, "total" in domains and "total" not in known, _uncertainty(line),
+                  is_of_all_machines)
 
 
 def _slowed(line):
@@ -192,13 +194,13 @@ def _slowed(line):
     return None if None in (actuator, asked, obtained) else Slowed(actuator, asked, obtained)
 
 
-def _phase(line):
+def _phase(line, is_of_all_machines):
     version, level, name = count(line, "version"), count(line, "level"), text(line, "phase")
     seconds, size = duration(line, "seconds"), count(line, "bytes")
     if None in (version, level, name, seconds, size) or level > 4:
         return None
-    return Phase(version, level, name, duration(line, "start_unix_s"), seconds, size, _joules(line),
-                 _slowed(line))
+    return Phase(version, level, name, duration(line, "start_unix_s"), seconds, size,
+                 _joules(line, is_of_all_machines), _slowed(line))
 
 
 def _texts(line, key):
@@ -241,11 +243,12 @@ def _energy(line, incarnation, unix_s):
     listed = line.get("phases")
     if None in (seconds, gap_s, total) or not isinstance(listed, list) or not {"whole", "program"} <= line.keys():
         return None, True
-    phases = [_phase(one) for one in listed]
+    unmetered = count(line, "unmetered") or 0
+    phases = [_phase(one, unmetered == 0) for one in listed]
     machines = count(line, "machines")
     return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
-                  count(line, "unmetered") or 0,
-                  _sources(line), total, _joules(line["program"]), _joules(line["whole"]),
+                  unmetered, _sources(line), total,
+                  _joules(line["program"], unmetered == 0), _joules(line["whole"], unmetered == 0),
                   tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"), _texts(line, "left_out")), None in phases
 
 

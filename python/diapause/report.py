@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from diapause import look, page, pictures, records, timeline
+from diapause import comparison, look, page, pictures, records, timeline
 from diapause.history import History
 
 MOST_VERSIONS = 200  # rows; the newest
@@ -18,7 +18,7 @@ def bytes_text(size):
 
 
 def joules_cell(sum_):
-    if sum_.value is None:
+    if sum_.of_known is None:
         return page.Number("unknown" if sum_.unknown else "-")
     if sum_.bound is not None:
         return page.Number(f"< {look.rounded(sum_.bound, 'J')}", sum_.joules)
@@ -45,7 +45,7 @@ def _parts_cells(sum_):
 
 
 def _share_cell(account, sum_):
-    return page.Number(account.share_text(sum_), account.percent(sum_.value))
+    return page.Number(account.share_text(sum_), account.percent(sum_))
 
 
 def _amount_cells(account, sum_):
@@ -149,19 +149,20 @@ def _slowed_table(account):
     return page.table("slowed", ["<phase", "<actuator", "times", "asked", "obtained"], rows) if rows else ""
 
 
+def _change_cell(change):
+    return page.Number("-") if change is None else page.Number(change.text, change.percent)
+
+
 def _comparison_table(named):
     """`named`: (name, account) of the jobs; percentages are against the first."""
     base = named[0][1]
     rows = []
     for name, account in named:
         cells = []
-        for cell, value, other in ((_unit_cell(account.runtime_s, "s"), account.runtime_s,
-                                    base.runtime_s),
-                                   (_watts_cell(account), account.watts, base.watts),
-                                   (joules_cell(account.whole), account.whole.value,
-                                    base.whole.value)):
-            more = (value - other) / other * 100 if None not in (value, other) and other else None
-            cells += [cell, page.Number("-" if more is None else f"{more:+.1f} %", more)]
+        amounts = (_unit_cell(account.runtime_s, "s"), _watts_cell(account),
+                   joules_cell(account.whole))
+        for cell, change in zip(amounts, comparison.changes(account, base)):
+            cells += [cell, _change_cell(None if account is base else change)]
         rows.append([name, *cells, account.kind or "no source", account.ledger.path])
     heads = ["<job", "runtime", "change", "average power", "change", "energy", "change", "<how",
              "<ledger"]
@@ -204,7 +205,7 @@ def notes_of(account):
                      "counts as the program's.")
     if account.whole.is_partial:
         texts.append(f"In {account.whole.unknown + account.whole.absent} of {len(account.ledger.energy)} lines the energy "
-                     "of the whole is missing.")
+                     "of the whole, or of a machine, is missing.")
     if account.ledger.damaged_lines:
         texts.append(f"{account.ledger.damaged_lines} lines of the ledger are damaged and left out, whole or in part.")
     return texts + [_lost_text(lost) for lost in account.lost]
@@ -325,8 +326,9 @@ def page_of(name, account, compared, traces):
                   page.paragraph("By the governor: the lowest ratios of the base clock."), slowed]
     if compared:
         parts += [page.heading("Against other jobs"),
-                  page.paragraph(f"Changes are against {named[0][0]}: (value - "
-                                 "baseline) / baseline."), figures["jobs"],
+                  page.paragraph(f"Changes are against {named[0][0]}: (value - baseline) / baseline. ±: what the meters leave open; "
+                                 "how far two runs of the same program differ is not in it. -: energy is missing."),
+                  figures["jobs"],
                   _comparison_table(named)]
     parts += [page.heading("Sources"), _source_table(account)]
     return page.document(f"Job {name}", parts), {key: figure

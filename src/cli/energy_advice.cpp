@@ -22,7 +22,7 @@ Joules estimate_of(double joules) {
 
 std::optional<Advice> other_intervals(const EnergySummary& energy,
                                       const std::optional<Hindsight>& hindsight) {
-  if (!hindsight || !hindsight->has_powers || !energy.whole.value()) return std::nullopt;
+  if (!hindsight || !hindsight->has_powers || !energy.whole.of_known()) return std::nullopt;
   const model::Plan& best = hindsight->cheapest;
   std::string levels;
   for (std::size_t i = 1; i < best.levels.size(); ++i) {
@@ -33,7 +33,7 @@ std::optional<Advice> other_intervals(const EnergySummary& energy,
   advice.what = fmt::format(
       "take checkpoints every {} of work{}, not every {}", duration_text(best.pattern.work_s),
       levels.empty() ? "" : " (" + levels + ")", duration_text(hindsight->as_was.work_s));
-  advice.saves = estimate_of(*energy.whole.value() * (1 - 1 / (1 + hindsight->more_energy())));
+  advice.saves = estimate_of(*energy.whole.of_known() * (1 - 1 / (1 + hindsight->more_energy())));
   advice.how_sure = fmt::format("by formula, for a failure every {}, {}",
                                 duration_text(1 / hindsight->failures_per_s),
                                 hindsight->are_failures_observed ? "as they came" : "as was told");
@@ -48,7 +48,7 @@ std::optional<Advice> behind_the_program(const EnergySummary& energy) {
     held.add(amount.holding);
     seconds += amount.holding_s;
   }
-  if (held.known == 0) return std::nullopt;
+  if (!held.complete()) return std::nullopt;
   Advice advice;
   advice.what = fmt::format(
       "set async.mode to \"thread\": the program stood still for {} while checkpoints went to "
@@ -66,7 +66,7 @@ std::optional<Advice> together(const EnergySummary& energy) {
   for (const auto& [key, amount] : energy.phases) {
     if (key.phase == "wait") waits.add(amount);
   }
-  if (waits.joules.known == 0) return std::nullopt;
+  if (!waits.joules.complete()) return std::nullopt;
   Advice advice;
   advice.what = fmt::format(
       "let the ranks come to checkpoints at one time: they waited for one another, or for room, "
@@ -83,12 +83,13 @@ std::optional<Advice> together(const EnergySummary& energy) {
 
 std::vector<Advice> advice_for(const EnergySummary& energy,
                                const std::optional<Hindsight>& hindsight) {
-  const auto whole = energy.whole.value();
+  const auto whole = energy.whole.of_known();
   std::vector<Advice> all;
   if (!whole || !(*whole > 0)) return all;
-  for (auto& one :
+  for (auto one :
        {other_intervals(energy, hindsight), behind_the_program(energy), together(energy)}) {
     // What is no more than its uncertainty is not known to be there.
+    if (one && energy.whole.complete()) one->saves.sum = std::min(one->saves.sum, *whole);
     if (one && one->saves.sum >= kLeastShare * *whole &&
         one->saves.uncertainty().value_or(0) < one->saves.sum) {
       all.push_back(*one);

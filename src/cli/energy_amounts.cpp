@@ -34,17 +34,22 @@ std::string joules_text(const Joules& joules) {
 }
 
 std::optional<double> share_percent(const Joules& joules, const EnergySummary& energy) {
-  const auto part = joules.value();
-  const auto whole = energy.whole.value();
+  const auto part = joules.complete();
+  const auto whole = energy.whole.complete();
   return part && whole && *whole > 0 ? std::optional(*part / *whole * 100) : std::nullopt;
 }
 
 std::string share_text(const Joules& joules, const EnergySummary& energy) {
-  const auto percent = share_percent(joules, energy);
-  if (!percent) return "-";
-  const auto bound = only_bound(joules);
-  return bound ? fmt::format("< {:.2f} %", std::min(*bound / *energy.whole.value() * 100, 100.0))
-               : fmt::format("{:.2f} %", *percent);
+  const auto whole = energy.whole.of_known();
+  const auto part = joules.of_known();
+  if (!whole || !(*whole > 0) || !part) return "-";
+  if (energy.whole.is_partial()) {
+    const double most = only_bound(joules).value_or(*part) / *whole * 100;
+    return joules.is_partial() || most >= 100 ? "-" : fmt::format("<= {:.2f} %", most);
+  }
+  if (const auto bound = only_bound(joules))
+    return fmt::format("< {:.2f} %", std::min(*bound / *whole * 100, 100.0));
+  return fmt::format("{}{:.2f} %", joules.is_partial() ? ">= " : "", *part / *whole * 100);
 }
 
 const char* activity_of(const PhaseKey& key) { return key.of_restart ? "restart" : "checkpoint"; }

@@ -16,8 +16,10 @@ std::string joules_text(const Joules& joules);
 // Returns what the joules are below, if the uncertainty is as large as they are.
 std::optional<double> only_bound(const Joules& joules);
 
-// Returns the part of the whole job's energy; nullopt if one of the two is not known.
+// Returns the part of the whole job's energy; nullopt if anything of the two is missing.
 std::optional<double> share_percent(const Joules& joules, const EnergySummary& energy);
+// Returns the same as text: ">= 5.00 %" if something of the part is missing, and "<= 5.00 %" if
+// something of the whole is.
 std::string share_text(const Joules& joules, const EnergySummary& energy);
 
 const char* activity_of(const PhaseKey& key);

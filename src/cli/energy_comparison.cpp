@@ -103,6 +103,29 @@ std::optional<Change> change_of(std::optional<double> value, double baseline,
   return change;
 }
 
+// Returns how much the energy of the time of which no source tells may add, as a share: up to twice
+// as much as the mean power of the other time.
+double missing_share(const EnergySummary& energy) {
+  if (!(energy.gap_s > 0)) return 0;
+  return energy.covered_s > 0 ? 2 * energy.gap_s / energy.covered_s : 1;
+}
+
+// Returns nullopt if energy is missing and nobody knows how far the rest may be off.
+std::optional<Change> change_of_joules(const EnergySummary& job,
+                                       std::span<const EnergySummary> baselines, double baseline,
+                                       std::optional<double> off_share) {
+  double missing = 0;
+  for (const EnergySummary& one : baselines) missing = std::max(missing, missing_share(one));
+  missing += missing_share(job);
+  if (!off_share && missing > 0) return std::nullopt;
+  if (off_share) *off_share += missing;
+  return change_of(job.whole.complete(), baseline, off_share);
+}
+
+std::optional<double> complete_watts(const EnergySummary& energy) {
+  return energy.whole.complete() ? energy.watts() : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<bool> Change::is_told_apart() const {
@@ -116,16 +139,16 @@ Comparison compare(const EnergySummary& job, std::span<const EnergySummary> base
       values_of(baselines, [](const EnergySummary& one) { return std::optional(one.seconds); });
   all.seconds = mean_of(*seconds);
   all.runtime_change = change_of(job.seconds, all.seconds, scatter_of(*seconds));
-  if (const auto watts =
-          values_of(baselines, [](const EnergySummary& one) { return one.watts(); })) {
+  if (const auto watts = values_of(baselines, complete_watts)) {
     all.watts = mean_of(*watts);
-    all.watts_change = change_of(job.watts(), *all.watts, off_of(scatter_of(*watts), meter));
+    all.watts_change =
+        change_of(complete_watts(job), *all.watts, off_of(scatter_of(*watts), meter));
   }
   if (const auto joules =
-          values_of(baselines, [](const EnergySummary& one) { return one.whole.value(); })) {
+          values_of(baselines, [](const EnergySummary& one) { return one.whole.complete(); })) {
     all.joules = mean_of(*joules);
     all.joules_change =
-        change_of(job.whole.value(), *all.joules, off_of(scatter_of(*joules), meter));
+        change_of_joules(job, baselines, *all.joules, off_of(scatter_of(*joules), meter));
   }
   return all;
 }

@@ -27,7 +27,9 @@ struct Comparison {
 // Returns changes whose `off` includes what the meters may be off. Of sources that both sides
 // share, as two runs on one machine do, only what samples miss is included, since the sources are
 // off alike. Where there are two baselines or more, `off` includes how far runs differ by
-// themselves: with 95 % one more run of the same would lie within. `baselines` must not be empty.
+// themselves: with 95 % one more run of the same would lie within. Power and energy have no change
+// where any energy of a run is missing, and the change of energy includes what may have been used
+// in gaps. `baselines` must not be empty.
 Comparison compare(const EnergySummary& job, std::span<const EnergySummary> baselines);
 
 }  // namespace diapause::cli

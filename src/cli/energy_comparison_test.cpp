@@ -72,6 +72,31 @@ TEST(EnergyComparison, SamplesMayMissMoreThanRunsHappenToDiffer) {
   EXPECT_NEAR(*energy_change(job_of(10, 1000, 40, 5), baselines).off, 8, 1e-9);
 }
 
+// Half of the lines tell their energy.
+TEST(EnergyComparison, EnergyOfWhichAPartIsMissingIsNotCompared) {
+  EnergySummary partial = job_of(10, 500, 1, 5);
+  partial.whole.unknown = 1;
+  const EnergySummary whole = job_of(10, 1000, 1, 5);
+  for (const Comparison& all :
+       {compare(partial, std::vector{whole}), compare(whole, std::vector{whole, partial})}) {
+    EXPECT_TRUE(all.runtime_change);
+    EXPECT_FALSE(all.watts_change);
+    EXPECT_FALSE(all.joules_change);
+  }
+}
+
+// Half of the job is a gap, and the power there may be up to twice the mean.
+TEST(EnergyComparison, WhatWasUsedInGapsIsInTheError) {
+  EnergySummary with_gap = job_of(10, 500, 0, 5);
+  with_gap.gap_s = with_gap.covered_s = 5;
+  const Comparison all = compare(with_gap, std::vector{job_of(10, 1000, 0, 5)});
+  EXPECT_NEAR(*all.joules_change->off, 2 * 0.5 * 100, 1e-9);
+  EXPECT_EQ(all.joules_change->is_told_apart(), false);
+  EXPECT_NEAR(*all.watts_change->off, 0, 1e-9);
+  with_gap.whole.doubted = 0;
+  EXPECT_FALSE(compare(with_gap, std::vector{job_of(10, 1000, 0, 5)}).joules_change);
+}
+
 TEST(EnergyComparison, WithoutAMeterThereIsTimeAlone) {
   EnergySummary bare;
   bare.seconds = 12;

@@ -103,7 +103,7 @@ json levels_json(const EnergySummary& energy) {
                   {"bytes", sum.bytes}};
     put_joules(level, sum.joules);
     const Joules of_gb = per_gb(sum);
-    level["j_per_gb"] = or_null(of_gb.value());
+    level["j_per_gb"] = or_null(of_gb.complete());
     level["j_per_gb_off"] = or_null(of_gb.uncertainty());
     levels.push_back(std::move(level));
   }

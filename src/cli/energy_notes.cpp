@@ -163,7 +163,7 @@ std::string notes_text(const NamedEnergy& job) {
                         phases.joules.unknown, phases.times);
   }
   if (energy.whole.is_partial()) {
-    text += fmt::format("in {} of {} lines the energy of the whole is missing\n",
+    text += fmt::format("in {} of {} lines the energy of the whole, or of a machine, is missing\n",
                         energy.whole.unknown + energy.whole.absent, energy.energy_lines);
   }
   if (energy.damaged_lines > 0) {
@@ -175,12 +175,16 @@ std::string notes_text(const NamedEnergy& job) {
 
 std::string comparison_notes(const EnergySummary& energy, std::span<const NamedEnergy> baselines) {
   std::string text;
+  if (baselines.empty()) return text;
   for (const NamedEnergy& one : baselines) {
     const EnergySummary& baseline = one.energy;
     if (energy.total == baseline.total && energy.kind() == baseline.kind()) continue;
     text += fmt::format("beware: the baseline's energy is known otherwise: {}\n",
                         source_text(baseline));
   }
+  const auto is_partial = [](const EnergySummary& one) { return one.whole.is_partial(); };
+  if (is_partial(energy) || std::ranges::any_of(baselines, is_partial, &NamedEnergy::energy))
+    text += "energy of one side is missing in part: neither power nor energy is compared\n";
   if (baselines.size() == 1) {
     text +=
         "how far two runs of the same differ is in no change: --baseline may be given again, for "

@@ -145,9 +145,12 @@ std::string whole_text(const EnergySummary& energy, std::span<const NamedEnergy>
 }
 
 std::string advice_text(const Advice& advice, const EnergySummary& energy) {
-  return fmt::format("to save {}{} ({}{}): {}; {}\n", advice.is_at_most ? "at most " : "",
-                     joules_text(advice.saves), advice.is_at_most ? "at most " : "",
-                     share_text(advice.saves, energy), advice.what, advice.how_sure);
+  const char* const at_most = advice.is_at_most ? "at most " : "";
+  std::string share;
+  if (energy.whole.complete())
+    share = fmt::format(" ({}{})", at_most, share_text(advice.saves, energy));
+  return fmt::format("to save {}{}{}: {}; {}\n", at_most, joules_text(advice.saves), share,
+                     advice.what, advice.how_sure);
 }
 
 // Returns text as one cell of a spreadsheet.
@@ -206,14 +209,14 @@ std::string energy_csv(const EnergySummary& energy) {
     const Joules& joules = amount.joules;
     text += fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level,
-        csv_cell(key.phase), amount.times, amount.seconds, amount.bytes, value(joules.value()),
+        csv_cell(key.phase), amount.times, amount.seconds, amount.bytes, value(joules.of_known()),
         joules.unknown, joules.absent, value(share_percent(joules, energy)),
         value(joules.uncertainty()),
         value(amount.slowed.times > 0 ? std::optional(amount.slowed.obtained) : std::nullopt),
         parts(joules));
   }
   const Joules& program = energy.program;
-  return text + fmt::format(",program,,,,,,{},{},{},{},{},,{}\n", value(program.value()),
+  return text + fmt::format(",program,,,,,,{},{},{},{},{},,{}\n", value(program.of_known()),
                             program.unknown, program.absent, value(share_percent(program, energy)),
                             value(program.uncertainty()), parts(program));
 }

@@ -66,6 +66,7 @@ struct Wanted {
   bool has_uncertainty = true;  // what the line says of the total's is of them
   bool is_told = false;         // the whole has them, so a part that has not is unknown
   std::string name = {};        // of the domain
+  bool is_of_all = true;        // machines; otherwise those without a source are in no number
 };
 
 // Null is unknown, and so is what is damaged; without a source it is absent.
@@ -78,6 +79,7 @@ Joules joules_of(const json& object, const Wanted& wanted) {
   } else if (const auto value = number(*joules, wanted.key.c_str())) {
     one.sum = *value;
     one.known = 1;
+    one.absent = wanted.is_of_all ? 0 : 1;
     if (wanted.has_uncertainty) add_uncertainty(one, object);
   } else {
     one.unknown = 1;
@@ -213,9 +215,9 @@ void Amount::add(const Amount& more) {
 std::optional<bool> EnergySummary::is_shared() const {
   constexpr double kMostOfOthers = 0.5;  // processors; services of a machine use less
   if (processors.lines == 0 || processors.lines < energy_lines) return std::nullopt;
+  if (!(processors.others_s > 0)) return false;
   return processors.others_most_s >= kMostOfOthers * seconds;
 }
-  if (!(processors.others_s > 0)) return false;
 
 // The sources err for the part as for the whole.
 std::optional<Joules> EnergySummary::job_part() const {
@@ -232,7 +234,7 @@ std::optional<Joules> EnergySummary::job_part() const {
 }
 
 std::optional<double> EnergySummary::watts() const {
-  const auto joules = whole.value();
+  const auto joules = whole.of_known();
   return joules && covered_s > 0 ? std::optional(*joules / covered_s) : std::nullopt;
 }
 
@@ -320,7 +322,8 @@ bool EnergyReader::add_energy(const Line& line) {
   summary_.unmetered = std::max(summary_.unmetered, count(line.fields, "unmetered").value_or(0));
   summary_.seconds += *seconds;
   summary_.gap_s += std::min(*gap_s, *seconds);
-  const Wanted wanted = wanted_of(part_, *whole, *total);
+  Wanted wanted = wanted_of(part_, *whole, *total);
+  wanted.is_of_all = count(line.fields, "unmetered").value_or(0) == 0;
   note_domains(*whole);
   const Joules used = joules_of(*whole, wanted);
   if (used.known > 0) summary_.covered_s += std::max(0.0, *seconds - *gap_s);

@@ -34,8 +34,14 @@ struct Joules {
   std::optional<double> uncertainty() const;
   // Returns whether energy is known of which nobody knows how far its source is off.
   bool is_estimate() const { return bounded < doubted; }
-  std::optional<double> value() const { return known > 0 ? std::optional(sum) : std::nullopt; }
   bool is_partial() const { return known > 0 && (unknown > 0 || absent > 0); }
+  // Returns the sum, nullopt if any part of it is missing. Who divides, compares or subtracts sums
+  // needs this one.
+  std::optional<double> complete() const {
+    return known > 0 && !is_partial() ? std::optional(sum) : std::nullopt;
+  }
+  // Returns the sum of the parts that are known, nullopt if there are none.
+  std::optional<double> of_known() const { return known > 0 ? std::optional(sum) : std::nullopt; }
 };
 
 // This is what the governor has slowed, by ratios of the base clock.

@@ -39,9 +39,9 @@ TEST(EnergySummary, TheProgramAndThePhasesAddUpToTheWhole) {
   const EnergySummary sum =
       read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, capture(8, 101))});
   EXPECT_EQ(sum.seconds, 20);
-  EXPECT_EQ(sum.whole.value(), 2000);
+  EXPECT_EQ(sum.whole.complete(), 2000);
   EXPECT_EQ(sum.watts(), 100);
-  EXPECT_EQ(*sum.program.value() + *sum.all_phases().joules.value(), 2000);
+  EXPECT_EQ(*sum.program.complete() + *sum.all_phases().joules.complete(), 2000);
   EXPECT_EQ(sum.phases.size(), 2u);
   EXPECT_EQ(sum.kind(), "measured");
 }
@@ -61,7 +61,7 @@ TEST(EnergySummary, TellsThePartOfAJobThatSharesItsNode) {
             with_processors(energy_line(1, 110, capture(8, 101)), "30", "10", joules)});
   EXPECT_EQ(sum.is_shared(), true);
   ASSERT_TRUE(sum.job_part().has_value());
-  EXPECT_EQ(sum.job_part()->value(), 1500);
+  EXPECT_EQ(sum.job_part()->complete(), 1500);
   EXPECT_EQ(sum.job_part()->attribution, 200);  // the errors are the same in both lines
 }
 
@@ -103,14 +103,14 @@ TEST(EnergySummary, OfADomainThatIsAllOfTheTotalTheTotalCounts) {
   reader.add_line(line);
   const EnergySummary sum = reader.take();
   EXPECT_EQ(sum.total, "node");
-  EXPECT_EQ(sum.whole.value(), 1000);
-  EXPECT_EQ(sum.program.value(), 800);
-  EXPECT_EQ(sum.all_phases().joules.value(), 200);
+  EXPECT_EQ(sum.whole.complete(), 1000);
+  EXPECT_EQ(sum.program.complete(), 800);
+  EXPECT_EQ(sum.all_phases().joules.complete(), 200);
 }
 
 TEST(EnergySummary, UnknownJoulesAreNoZero) {
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, "null"))});
-  EXPECT_EQ(sum.all_phases().joules.value(), std::nullopt);
+  EXPECT_EQ(sum.all_phases().joules.complete(), std::nullopt);
   EXPECT_EQ(sum.all_phases().joules.unknown, 1u);
 }
 
@@ -122,6 +122,29 @@ TEST(EnergySummary, WithoutASourceThereIsNoPower) {
   EXPECT_EQ(sum.whole.absent, 1u);
   EXPECT_EQ(sum.watts(), std::nullopt);
   EXPECT_EQ(sum.kind(), "");
+}
+
+TEST(EnergySummary, EnergyWithoutThatOfAMachineIsPartial) {
+  std::string line = energy_line(1, 100, capture(7, 91));
+  line.replace(line.find(R"("gap_s")"), 0, R"("machines":4,"unmetered":1,)");
+  const EnergySummary sum = read({line});
+  EXPECT_EQ(sum.whole.complete(), std::nullopt);
+  EXPECT_EQ(sum.whole.of_known(), 1000);
+  EXPECT_TRUE(sum.all_phases().joules.is_partial());
+}
+
+TEST(EnergySummary, NumbersThatNoMachineHasAreNoNumbers) {
+  std::string line = energy_line(1, 100, "");
+  line.replace(line.find("1000}"), 4, "1e308");
+  const EnergySummary sum = read({line});
+  EXPECT_EQ(sum.whole.known, 0u);
+  EXPECT_EQ(sum.whole.unknown, 1u);
+}
+
+TEST(EnergySummary, IsNotSharedInNoTime) {
+  std::string line = with_processors(energy_line(1, 100, ""), "0", "0", "");
+  line.replace(line.find(R"("seconds":10)"), 12, R"("seconds":0)");
+  EXPECT_EQ(read({line}).is_shared(), false);
 }
 
 TEST(EnergySummary, PowerIsOfTheTimeThatASourceKnows) {
@@ -138,7 +161,7 @@ TEST(EnergySummary, LinesOfWrongTypesAreCountedAndLeftOut) {
             energy_line(1, 100, R"({"phase":7},[],null)")});
   EXPECT_EQ(sum.energy_lines, 1u);
   EXPECT_EQ(sum.damaged_lines, 8u);
-  EXPECT_EQ(sum.whole.value(), 1000);
+  EXPECT_EQ(sum.whole.complete(), 1000);
   EXPECT_TRUE(sum.phases.empty());
 }
 
@@ -156,7 +179,7 @@ TEST(EnergySummary, ReworkIsWhatTheProgramDidSinceTheCapture) {
             R"({"event":"open","incarnation":2,"time_unix_s":115})", restart(2, 7)});
   ASSERT_EQ(sum.rework.size(), 1u);
   EXPECT_DOUBLE_EQ(sum.rework[0].seconds, 17);
-  EXPECT_DOUBLE_EQ(*sum.rework[0].joules.value(), 560 + 800);
+  EXPECT_DOUBLE_EQ(*sum.rework[0].joules.complete(), 560 + 800);
   EXPECT_EQ(sum.rework[0].unaccounted_s, 5);
 }
 
@@ -220,7 +243,7 @@ TEST(EnergySummary, APhaseOfWhichOnlyADomainIsKnownHasNoTotal) {
   const EnergySummary sum =
       read({energy_line(1, 100, capture(7, 91, R"({"dram":3,"total":null})"))});
   EXPECT_EQ(sum.all_phases().joules.unknown, 1u);
-  EXPECT_EQ(sum.all_phases().joules.value(), std::nullopt);
+  EXPECT_EQ(sum.all_phases().joules.complete(), std::nullopt);
 }
 
 TEST(EnergySummary, TellsOfTheMachinesThatHaveNoMeters) {
@@ -236,10 +259,10 @@ TEST(EnergySummary, WorkThatWasLostForPartOfALineTellsNoUncertainty) {
   std::string line = energy_line(1, 110, "");
   line.replace(line.find(R"("program":{)"), 11, R"("program":{"uncertainty_j":1,)");
   const EnergySummary part = read({energy_line(1, 100, capture(7, 91)), line, restart(2, 7)});
-  EXPECT_DOUBLE_EQ(*part.rework[0].joules.value(), 560 + 800);
+  EXPECT_DOUBLE_EQ(*part.rework[0].joules.complete(), 560 + 800);
   EXPECT_EQ(part.rework[0].joules.uncertainty(), std::nullopt);
   const EnergySummary all = read({energy_line(1, 100, capture(7, 98)), line, restart(2, 7)});
-  EXPECT_DOUBLE_EQ(*all.rework[0].joules.value(), 800);
+  EXPECT_DOUBLE_EQ(*all.rework[0].joules.complete(), 800);
   EXPECT_EQ(all.rework[0].joules.uncertainty(), 1);
 }
 

@@ -194,6 +194,32 @@ class EnergyTest(CommandTest):
         self.leave([self.metered(1000.0, 10.0, source="hwmon node")], job="board-0a1b2c3d")
         self.assertIn("+1.2 % +- 13.1 %: not told apart", self.energy("--baseline", "board")[0])
 
+    def test_energy_of_which_a_part_is_missing_is_neither_compared_nor_divided_by(self):
+        half = self.metered(1000.0, 10.0)
+        unknown = line(10.0, 1.0, [phase("global", 1, 4, 1500.0), phase("keep", 2, 1, 50.0)], end=10.0)
+        self.leave([half | {"time_unix_s": 0.0},
+                    unknown | {"whole": {"joules": {"total": None}}, "program": {"joules": {"total": None}}}])
+        self.leave([self.metered(1000.0, 10.0), self.metered(1000.0, 10.0) | {"time_unix_s": 10.0}], job="plain-0a1b2c3d")
+        out = self.energy("--baseline", "plain")[0]
+        self.assertIn("energy of one side is missing in part", out)
+        self.assertRegex(out, r"(?m)^energy .* -$")
+        percent = self.report("energy", "heat", "--baseline", "plain", tiers=self.tiers)["percent"]
+        self.assertEqual(percent, {"runtime": 0, "watts": None, "joules": None})
+        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 1500 J -")
+        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB 50.0 J <= 5.00 %")
+        self.assertIn("to save at most 1500 J: set async.mode", out)
+        self.assertNotIn("percent", self.report("energy", "heat", tiers=self.tiers)["phases"][0])
+
+    def test_no_advice_saves_more_than_the_job_has_used(self):
+        self.leave([line(100.0, -50.0, [phase("global", 1, 4, 200.0)])])
+        (advice,) = self.report("energy", "heat", tiers=self.tiers)["advice"]
+        self.assertEqual((advice["joules"], advice["percent"]), (150, 100))
+
+    def test_nobody_shares_a_node_in_no_time(self):
+        used = {"job_s": 0.0, "others_s": 0.0, "others_most_s": 0.0}
+        self.leave([line(0.0, 0.0, []) | {"processors": used}])
+        self.assertNotIn("nan", self.energy()[0])
+
     def test_a_part_of_the_machine_can_be_looked_at_alone(self):
         def of(package, dram):
             return {"joules": {"package": package, "dram": dram, "total": package + dram}}
@@ -296,6 +322,7 @@ class EnergyTest(CommandTest):
     def test_machines_without_meters_are_said(self):
         self.leave([PLAIN[0] | {"machines": 4, "unmetered": 1}])
         self.assertIn("of 1 of 4 machines the energy is unknown", self.energy()[0])
+        self.assertEqual(self.row("energy"), "energy >= 8000 J")
         self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["unmetered"], 1)
 
     def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):

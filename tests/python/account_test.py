@@ -17,7 +17,7 @@ class AccountTest(unittest.TestCase):
 
     def test_program_and_phases_add_up_to_the_whole(self):
         account = self.account(samples.RUN)
-        self.assertEqual((account.runtime_s, account.whole.value, account.watts),
+        self.assertEqual((account.runtime_s, account.whole.complete, account.watts),
                          (100.0, 11000.0, 110.0))
         self.assertEqual(account.program.joules + account.all_phases.joules, 11000.0)
         self.assertEqual((account.total, account.kind, account.incarnations),
@@ -67,7 +67,7 @@ class AccountTest(unittest.TestCase):
     def test_the_restart_says_when_its_version_was_captured_if_no_other_line_does(self):
         restart = samples.event("restart", 1110.0, 3, version=7, captured_unix_s=1096.0)
         (lost,) = self.account([samples.RUN[-1], restart]).lost
-        self.assertEqual((lost.seconds, lost.joules.value), (10.0, 750.0))
+        self.assertEqual((lost.seconds, lost.joules.complete), (10.0, 750.0))
 
     def test_a_clock_that_is_emulated_is_known(self):
         slowed = samples.phase("keep", 1, 1, 5.0,
@@ -79,13 +79,35 @@ class AccountTest(unittest.TestCase):
         phases = [samples.phase("keep", 1, 1, None), samples.phase("drain", 1, 0, ...)]
         account = self.account([samples.energy(9.0, 9.0, 1.0, phases)])
         sums = account.by_phase()
-        self.assertEqual((sums["keep"].value, sums["keep"].unknown), (None, 1))
-        self.assertEqual((sums["drain"].value, sums["drain"].absent), (None, 1))
+        self.assertEqual((sums["keep"].complete, sums["keep"].unknown), (None, 1))
+        self.assertEqual((sums["drain"].complete, sums["drain"].absent), (None, 1))
 
     def test_a_phase_of_which_only_a_domain_is_known_has_no_total(self):
         phases = [samples.phase("keep", 1, 1, None) | {"joules": {"dram": 2.0, "total": None}}]
         account = self.account([samples.energy(9.0, 9.0, 1.0, phases)])
-        self.assertEqual((account.all_phases.value, account.all_phases.unknown), (None, 1))
+        self.assertEqual((account.all_phases.complete, account.all_phases.unknown), (None, 1))
+
+    def test_of_a_whole_of_which_a_part_is_missing_there_are_no_shares(self):
+        lines = [samples.energy(10.0, 10.0, 500.0, [samples.phase("keep", 1, 1, 50.0, uncertainty=None)]),
+                 samples.energy(20.0, 10.0, 1.0, [samples.phase("global", 1, 4, 900.0, uncertainty=None)])]
+        lines[1] |= {"whole": {"joules": {"total": None}}}
+        account = self.account(lines)
+        self.assertEqual((account.whole.complete, account.whole.of_known), (None, 550.0))
+        keep, large = account.by_phase()["keep"], account.by_phase()["global"]
+        self.assertEqual([account.percent(keep), account.percent(large)], [None, None])
+        self.assertEqual([account.share_text(keep), account.share_text(large)], ["≤ 9.09 %", "-"])
+
+    def test_a_part_of_which_something_is_missing_has_at_least_its_share(self):
+        phases = [samples.phase("keep", 1, 1, 50.0), samples.phase("keep", 2, 1, None)]
+        account = self.account([samples.energy(10.0, 10.0, 950.0, phases)])
+        self.assertEqual(account.share_text(account.by_phase()["keep"]), "≥ 5.00 %")
+
+    def test_nobody_shares_a_node_in_no_time(self):
+        used = {"job_s": 0.0, "others_s": 0.0, "others_most_s": 0.0}
+        self.assertIsNone(self.account([samples.energy(9.0, 0.0, 0.0, [], processors=used)]).sharing)
+
+    def test_energy_without_that_of_a_machine_is_partial(self):
+        self.assertIsNone(self.account([samples.energy(9.0, 9.0, 1.0, [], machines=2, unmetered=1)]).whole.complete)
 
     def test_machines_without_meters_are_counted(self):
         lines = [samples.energy(9.0, 9.0, 1.0, []),
@@ -97,11 +119,11 @@ class AccountTest(unittest.TestCase):
                  if "program" in line else line
                  for line in samples.RUN]
         (lost,) = self.account(lines).lost
-        self.assertEqual((lost.joules.value, lost.joules.uncertainty_j), (2000.0, None))
+        self.assertEqual((lost.joules.complete, lost.joules.uncertainty_j), (2000.0, None))
 
     def test_a_third_of_the_work_was_lost(self):
         (lost,) = self.account(samples.RUN).lost  # 20 s of 60
-        self.assertEqual((lost.incarnation, lost.version, lost.seconds, lost.joules.value),
+        self.assertEqual((lost.incarnation, lost.version, lost.seconds, lost.joules.complete),
                          (2, 10, 20.0, 2000.0))
 
     def test_work_is_lost_once(self):

@@ -33,6 +33,29 @@ class ReportTest(unittest.TestCase):
         for change in ("+25.0 %", "+10.0 %", "+37.5 %"):
             self.assertIn(change, page)
 
+    def metered(self, joules, sampling_j, **more):
+        line = samples.energy(1010.0, 10.0, joules, [], **more)
+        line["whole"] |= {"uncertainty": samples.off(sampling_j, 0.05 * joules), "ends_j": [0.0, sampling_j]}
+        return line
+
+    def test_a_change_that_meters_cannot_tell_apart_is_not_told_apart(self):
+        plain = self.account([self.metered(1000.0, 10.0)])
+        page = self.page(self.account([self.metered(1012.0, 20.0)]), [("plain", plain)])
+        self.assertIn("+1.2 % ± 3.0 %: not told apart", page)
+        other = [{"domain": "node", "source": "another board", "kind": "measured"}]
+        page = self.page(self.account([self.metered(1012.0, 20.0, sources=other)]), [("plain", plain)])
+        self.assertIn("+1.2 % ± 13.1 %: not told apart", page)
+        self.assertIn("-50.0 % ± 1.0 %<", self.page(self.account([self.metered(500.0, 5.0)]), [("plain", plain)]))
+
+    def test_energy_of_which_a_part_is_missing_is_not_compared(self):
+        plain = self.account([self.metered(1000.0, 10.0)])
+        lines = [self.metered(500.0, 5.0), samples.energy(1020.0, 10.0, 1.0, []) | {"whole": {"joules": {"total": None}}}]
+        page = self.page(self.account(lines), [("plain", plain)])
+        self.assertIn("+100.0 %", page)  # of the runtime
+        self.assertNotIn("-50.0 %", page)
+        gap = self.page(self.account([self.metered(500.0, 5.0, gap_s=5.0)]), [("plain", plain)])
+        self.assertIn("-50.0 % ± 101.0 %: not told apart", gap)
+
     def test_what_is_no_more_than_its_uncertainty_is_said_to_be_below_their_sum(self):
         keep = samples.phase("keep", 11, 1, 10.0) | {"uncertainty": samples.off(15.0)}
         self.assertIn("&lt; 25 J",
