@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/quantities.hpp"
@@ -39,8 +40,8 @@ Result<PredictedCase> predict_case(const PredictArguments& arguments) {
   if (!arguments.bytes.empty()) {
     DIAPAUSE_TRY_ASSIGN(bytes, parse_size_bytes(arguments.bytes));
   }
-  one.original = energy::predict_run(one.costs, {}, bytes);
-  one.with = energy::predict_run(one.costs, schedule, bytes);
+  DIAPAUSE_TRY_ASSIGN(one.original, energy::predict_run(one.costs, {}, bytes));
+  DIAPAUSE_TRY_ASSIGN(one.with, energy::predict_run(one.costs, schedule, bytes));
   return one;
 }
 
@@ -53,8 +54,9 @@ std::string predicted_text(const PredictArguments& arguments, const PredictedCas
                {"CHANGE", Align::right}});
   const auto row = [&](const char* what, const char* unit, double original, double value,
                        double off) {
+    const double digits = std::min(off, original / 100);  // the original is known, whatever is off
     table.add({what,
-               off > 0 ? to_the_digits_of(original, off, unit) : rounded_text(original, 4, unit),
+               off > 0 ? to_the_digits_of(original, digits, unit) : rounded_text(original, 4, unit),
                off > 0 ? value_text(value, off, unit) : rounded_text(value, 4, unit),
                value_text(more_percent(value, original), off / original * 100, "%")});
   };

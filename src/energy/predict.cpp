@@ -81,6 +81,42 @@ Result<AppCosts> find_app(const toml::table& profile, const std::string& origin,
                                         fmt::join(names, ", ")));
 }
 
+tl::unexpected<Error> does_not_end(const AppCosts& costs, double size) {
+  if (costs.runtime_s / 60 > static_cast<double>(kMostMinutes)) {
+    return fail(Code::config,
+                fmt::format("a run of {:.4g} s without checkpoints is longer than the "
+                            "{} minutes for which checkpoints are counted",
+                            costs.runtime_s, kMostMinutes));
+  }
+  return fail(
+      Code::config,
+      fmt::format("with checkpoints of {:.4g} bytes the run has not ended after {} minutes: "
+                  "they take about as long as the time between them; take smaller ones, or "
+                  "take them less often",
+                  size * costs.bytes, kMostMinutes));
+}
+
+// Checkpoints make the run longer, and a longer run has more of them.
+Result<PredictedRun> walk_minutes(const AppCosts& costs, const MinuteSchedule& schedule,
+                                  double size) {
+  PredictedRun run;
+  run.seconds = costs.runtime_s;
+  run.joules = costs.runtime_s * costs.node_w;
+  if (schedule.every_min == MinuteSchedule().every_min) return run;
+  bool has_any = false;
+  for (std::uint64_t minute = 1; static_cast<double>(minute) * 60 <= run.seconds; ++minute) {
+    if (minute > kMostMinutes) return does_not_end(costs, size);
+    const int level = schedule.level_due(minute);
+    if (level == 0) continue;
+    const auto at = static_cast<std::size_t>(level - 1);
+    ++run.checkpoints[at];
+    run.seconds += size * costs.level_s[at] + (has_any ? 0 : costs.constant_s);
+    run.joules += size * costs.level_j[at] + (has_any ? 0 : costs.constant_j);
+    has_any = true;
+  }
+  return run;
+}
+
 }  // namespace
 
 Result<AppCosts> parse_app_costs(std::string_view profile, const std::string& origin,
@@ -94,18 +130,12 @@ Result<AppCosts> parse_app_costs(std::string_view profile, const std::string& or
   }
 }
 
-std::array<std::uint64_t, 4> MinuteSchedule::taken_in(double seconds) const {
-  std::array<std::uint64_t, 4> taken{};
-  const auto minutes =
-      static_cast<std::uint64_t>(std::clamp(seconds / 60, 0.0, static_cast<double>(kMostMinutes)));
-  for (std::uint64_t minute = 1; minute <= minutes; ++minute) {
-    for (std::size_t level = taken.size(); level > 0; --level) {
-      if (every_min[level - 1] == 0 || minute % every_min[level - 1] != 0) continue;
-      ++taken[level - 1];
-      break;
-    }
+int MinuteSchedule::level_due(std::uint64_t minute) const {
+  for (std::size_t level = every_min.size(); level > 0; --level) {
+    if (every_min[level - 1] != 0 && minute % every_min[level - 1] == 0)
+      return static_cast<int>(level);
   }
-  return taken;
+  return 0;
 }
 
 Result<MinuteSchedule> parse_minute_schedule(const std::string& text) {
@@ -134,27 +164,28 @@ Result<MinuteSchedule> parse_minute_schedule(const std::string& text) {
   return schedule;
 }
 
-PredictedRun predict_run(const AppCosts& costs, const MinuteSchedule& schedule, double bytes) {
-  PredictedRun run;
-  run.seconds = costs.runtime_s;
-  run.joules = costs.runtime_s * costs.node_w;
-  if (schedule.every_min == MinuteSchedule().every_min) return run;
+Result<PredictedRun> predict_run(const AppCosts& costs, const MinuteSchedule& schedule,
+                                 double bytes) {
   const double size = bytes / costs.bytes;
-  const auto sum = [&](double constant, const std::array<double, 4>& level) {
-    return constant +
-           size * std::inner_product(level.begin(), level.end(), run.checkpoints.begin(), 0.0);
-  };
-  // Checkpoints make the run longer, and a longer run has more of them.
-  constexpr int kMostRounds = 100;
-  for (int round = 0; round < kMostRounds; ++round) {
-    run.checkpoints = schedule.taken_in(run.seconds);
-    const double longer_s = costs.runtime_s + sum(costs.constant_s, costs.level_s);
-    if (longer_s <= run.seconds) break;
-    run.seconds = longer_s;
+  PredictedRun run;
+  DIAPAUSE_TRY_ASSIGN(run, walk_minutes(costs, schedule, size));
+  if (!(run.joules > 0)) {
+    return fail(Code::config,
+                fmt::format("the costs of checkpoints make the run use {:.4g} J: constant_j and "
+                            "level_1_j to level_4_j of the profile cannot be right",
+                            run.joules));
   }
-  run.joules += sum(costs.constant_j, costs.level_j);
-  run.seconds_off = costs.runtime_off_percent / 100 * costs.runtime_s;
-  run.joules_off = costs.energy_off_percent / 100 * costs.runtime_s * costs.node_w;
+  if (run.checkpoints == PredictedRun().checkpoints) return run;
+  const auto at_fitted_bytes = [&](const std::array<double, 4>& level) {
+    return std::abs(std::inner_product(level.begin(), level.end(), run.checkpoints.begin(), 0.0));
+  };
+  // The more of the run is checkpoints, the more of them an error of their cost adds.
+  const double more_of_them = run.seconds / costs.runtime_s;
+  const double fit = std::max(1.0, size), beyond = std::abs(size - 1);
+  const double fit_s = costs.runtime_off_percent / 100 * costs.runtime_s;
+  const double fit_j = costs.energy_off_percent / 100 * costs.runtime_s * costs.node_w;
+  run.seconds_off = (fit * fit_s + beyond * at_fitted_bytes(costs.level_s)) * more_of_them;
+  run.joules_off = (fit * fit_j + beyond * at_fitted_bytes(costs.level_j)) * more_of_them;
   return run;
 }
 

@@ -34,7 +34,7 @@ Result<AppCosts> parse_app_costs(std::string_view profile, const std::string& or
 struct MinuteSchedule {
   std::array<std::uint64_t, 4> every_min{};  // 0: never
 
-  std::array<std::uint64_t, 4> taken_in(double seconds) const;
+  int level_due(std::uint64_t minute) const;  // 1 to 4, or 0 for none
 };
 Result<MinuteSchedule> parse_minute_schedule(const std::string& text);
 
@@ -47,8 +47,11 @@ struct PredictedRun {
   double watts_off() const { return watts() * (seconds_off / seconds + joules_off / joules); }
 };
 
-// A checkpoint has `bytes` on the node, and what it costs is taken to grow with them. Without
-// checkpoints nothing is predicted, because that is the run that the costs are of.
-PredictedRun predict_run(const AppCosts& costs, const MinuteSchedule& schedule, double bytes);
+// A checkpoint has `bytes` on the node, and what it costs is taken to grow with them. That is an
+// assumption: where the bytes are not those that the costs were fitted with, the bound includes all
+// that it adds or takes away. Without checkpoints nothing is predicted, because that is the run
+// that the costs are of. Code::config if the run does not end, or uses no energy.
+Result<PredictedRun> predict_run(const AppCosts& costs, const MinuteSchedule& schedule,
+                                 double bytes);
 
 }  // namespace diapause::energy

@@ -41,6 +41,24 @@ class PredictTest(CommandTest):
                 for size in ("2GB", "20GB")]
         self.assertLess(runs[0], runs[1])
 
+    def test_the_error_grows_with_bytes_that_were_not_fitted(self):
+        theta = ("theta-xc40", "heat", "--bytes")
+        fitted, more = (self.told(*theta, size) for size in ("2.048GB", "20.48GB"))
+        for key in ("runtime_s", "node_j"):
+            added = more[key]["predicted"] - fitted[key]["predicted"]
+            self.assertGreater(more[key]["off"], fitted[key]["off"] + added)
+
+    def test_a_run_that_never_ends_is_refused(self):
+        out, error = self.predict("--machine", "theta-xc40", "--app", "heat", "--schedule",
+                                  "ckp(1,0,0,0)", "--bytes", "300GB", status=3)
+        self.assertEqual(out, "")
+        self.assertIn("with checkpoints of 3e+11 bytes the run has not ended", error)
+
+    def test_a_schedule_of_which_nothing_is_due_changes_nothing(self):
+        told = self.told("theta-xc40", "heat", "--schedule", "ckp(0,0,0,1000)")
+        for key in ("runtime_s", "node_w", "node_j"):
+            self.assertEqual(told[key]["percent"], 0, key)
+
     def test_what_is_wrong_is_named(self):
         for words, what in ((("--machine", "theta-xc40", "--app", "cg"), "it has heat, stream"),
                             (("--machine", "generic", "--app", "heat"), "no section [app.*]"),
