@@ -118,23 +118,18 @@ class FailuresTest(unittest.TestCase):
             shape = failures._shape(arguments(interval_s=interval_s))
             self.assertNotEqual(shape.iterations % shape.interval, 0)
 
-    def test_only_the_ranks_of_a_launcher_are_found(self):
-        program = pathlib.Path(sys.executable).resolve()
+    def test_a_launcher_ends_with_all_that_it_has_started(self):
         script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1, flush=True); input()'])"
         launcher = subprocess.Popen(["sh", "-c", '"$0" -c "$1"; true', sys.executable, script],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             self.assertEqual(launcher.stdout.readline(), b"1\n")
-            found = killing._below(launcher.pid, program)
-            self.assertEqual(len(found), 2)
-            self.assertNotIn(launcher.pid, found)
-            self.assertEqual(sorted(killing._below(launcher.pid)), sorted(found))
-            self.assertEqual(killing._below(launcher.pid, pathlib.Path("/no/such/program")), [])
-            killing._kill(found)
-            launcher.wait(60)
+            self.assertEqual(len(killing._below(launcher.pid)), 2)
         finally:
-            launcher.send_signal(signal.SIGKILL)
-            launcher.communicate()
+            killing.end(launcher)
+        self.assertEqual(launcher.returncode, -signal.SIGKILL)
+        self.assertEqual(launcher.stdout.read(), b"")  # nobody holds it any more
+        launcher.communicate()
 
 
 class Truth:

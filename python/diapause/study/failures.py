@@ -17,7 +17,7 @@ import matplotlib
 from diapause import look, page, records
 from diapause.files import Trouble, written
 from diapause.study import options, programs, runs
-from diapause.study.killing import CLASSES, END_WAIT_S, Failure, drawn, endure, trace_of
+from diapause.study.killing import CLASSES, Failure, drawn, endure, trace_of
 
 ITERATION_MS = 20.0  # at least: so long that other work on the machine changes it little
 FEWEST_CHECKPOINTS = 6  # in a calibration run, so that both of its failures come behind one
@@ -95,7 +95,7 @@ class Shape:
 
     def toml(self):
         # A process that is killed while it ends, with all its work done, must not begin anew.
-        return (f'schedule = ""\nlock_wait_s = {END_WAIT_S}\n[level2]\nevery_calls = {self.interval}\n'
+        return (f'schedule = ""\n[level2]\nevery_calls = {self.interval}\n'
                 '[async]\nmode = "off"\n[finish]\nkeep = "all"\n')
 
     def run(self, failures, directory, parent):
@@ -105,8 +105,7 @@ class Shape:
             words = self.launcher.words("heat", "--size", side, "--iterations", self.iterations,
                                         "--min-ms-per-iteration", ITERATION_MS, "--config", config,
                                         "--name", programs.NAME)
-            program = self.launcher.program("heat").resolve()
-            told = endure(words, program, directory, where, failures)
+            told = endure(words, directory, where, failures)
             return {**told, **told_by(programs.ledger_of(where)), "iterations": self.iterations}
 
 

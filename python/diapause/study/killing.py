@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -10,6 +11,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from diapause import records
@@ -17,7 +19,6 @@ from diapause.study import programs
 
 CLASSES = ("process", "node")
 POLL_S = 0.02
-END_WAIT_S = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,19 +50,13 @@ def trace_of(failures, begin_s, until_s):
 # ---- the job -------------------------------------------------------------------------------------
 
 
-def endure(words, program, directory, where, failures):
+def endure(words, directory, where, failures):
     """Starts the job until it is done, and lets it fail meanwhile. What there is to know of the starts and failures."""
     begin_s, begin_unix_s, kills, left = time.monotonic(), time.time(), [], list(failures)
     while True:
         with open(directory / "said", "w+b") as said:
-            launcher = _start(words, directory, said)
-            try:
-                struck = _until_struck(launcher, program, where, left, begin_s)
-            finally:
-                _kill(_below(launcher.pid, program))
-                if launcher.poll() is None:
-                    launcher.kill()
-                launcher.wait()
+            with started(words, programs.environment(), cwd=directory, stderr=said) as launcher:
+                struck = _until_struck(launcher, where, left, begin_s)
             if launcher.returncode == 0:
                 end_s = time.monotonic() - begin_s
                 return {"seconds": end_s, "begin_unix_s": begin_unix_s, "kills": kills}
@@ -76,31 +71,43 @@ def endure(words, program, directory, where, failures):
                 shutil.rmtree(where.memory / job.name / f"node{struck.node}", ignore_errors=True)
 
 
-def _start(words, directory, said):
-    try:
-        return subprocess.Popen(words, cwd=directory, env=programs.environment(),
-                                stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=said)
-    except OSError as error:
-        raise programs.RunError(
-            f"{words[0]}: {error.strerror}; --launch says how ranks are started here") from error
+@contextlib.contextmanager
+def started(words, environment, **more):
+    """The launcher of a job, which ends here at the latest. `more` is for subprocess.Popen. What the launcher and the ranks keep in
+    temporary files is removed here, since a launcher that is killed leaves them."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="diapause-study-", dir=memory) as scratch:
+        kept = {"TMPDIR": scratch, "OMPI_MCA_btl_vader_backing_directory": scratch}
+        try:
+            launcher = subprocess.Popen(words, env=environment | kept, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, **more)
+        except OSError as error:
+            raise programs.RunError(f"{words[0]}: {error.strerror}; "
+                                    "--launch says how ranks are started here") from error
+        try:
+            yield launcher
+        finally:
+            if launcher.poll() is None:
+                end(launcher)
 
 
-def _until_struck(launcher, program, where, left, begin_s):
+def end(launcher):
+    """Ends the launcher together with all that it has started. If only the ranks were killed, Open MPI's would now and then wait for
+    one or two seconds before it ends, which are not a part of the failure."""
+    stopped = set()
+    while found := {launcher.pid, *_below(launcher.pid)} - stopped:
+        _send(signal.SIGSTOP, found)  # they are to start nothing any more
+        stopped |= found
+    _send(signal.SIGKILL, stopped)
+    launcher.wait()
+
+
+def _until_struck(launcher, where, left, begin_s):
     """The failure that ended this start, or None: it ended by itself. What is due while nothing runs strikes the next start."""
     while launcher.poll() is None:
         if left and _is_due(left[0], where, begin_s):
-            failure = left.pop(0)
-            ranks = _below(launcher.pid, program)
-            _kill(ranks)
-            if not ranks:  # it has started nothing yet, and is to start nothing any more
-                launcher.send_signal(signal.SIGSTOP)
-                _kill([*_below(launcher.pid), launcher.pid])
-            try:
-                launcher.wait(END_WAIT_S)
-            except subprocess.TimeoutExpired:
-                launcher.kill()
-            return failure
+            end(launcher)
+            return left.pop(0)
         time.sleep(POLL_S)
     return None
 
@@ -113,8 +120,8 @@ def _is_due(failure, where, begin_s):
                for line in ledger.events("checkpoint"))
 
 
-def _below(pid, program=None):
-    """The processes of `program`, or all, that this one has started, or its children."""
+def _below(pid):
+    """The processes that this one has started, and theirs."""
     children = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdecimal():
@@ -126,23 +133,15 @@ def _below(pid, program=None):
         children.setdefault(parent, []).append(int(entry.name))
     found, open_ = [], [pid]
     while open_:
-        for child in children.get(open_.pop(), ()):
-            open_.append(child)
-            if program is None or _is_of(child, program):
-                found.append(child)
+        below = children.get(open_.pop(), ())
+        found += below
+        open_ += below
     return found
 
 
-def _is_of(pid, program):
-    try:
-        return pathlib.Path(f"/proc/{pid}/exe").resolve() == program
-    except OSError:
-        return False
-
-
-def _kill(pids):
+def _send(number, pids):
     for pid in pids:
         try:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
         except ProcessLookupError:
-            pass  # it was done just now
+            pass  # it has just ended
