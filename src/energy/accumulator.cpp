@@ -7,14 +7,14 @@
 namespace diapause::energy {
 namespace {
 
-// Power: readings are bridged where one or two are missing.
+// One or two missing readings of power are bridged.
 constexpr double kBridgedPeriods = 3.5;
-// A step whose power is below this share of the lowest one so far is not believed after a stall.
+// After a stall a step is not believed if its power is below this share of the lowest one so far.
 constexpr double kLeastOfLowest = 0.5;
-// perf counts in steps of 2^-32 J, so that 64 bits are full after weeks of a large node.
+// perf counts in steps of 2^-32 J, so 64 bits are full after weeks of a large node.
 constexpr std::uint64_t kMostExactCounts = std::uint64_t{1} << 60;
-constexpr double kMostRise =
-    5;  // of the mean power from one reading to the next, for a counter that goes round
+// A counter goes round only if its power is at most so many times the highest one before.
+constexpr double kMostRise = 5;
 
 double patience_of(const Zone& zone, double period_s) {
   const double slower_s = std::max(zone.update_s, period_s);
@@ -53,9 +53,9 @@ Point Accumulator::restart(double time_s, std::uint64_t count) {
   return point(time_s);
 }
 
-// The counts between the last reading and this one, if there is one answer that makes sense.
+// Returns the counts between the last reading and this one if exactly one answer makes sense.
 std::optional<std::uint64_t> Accumulator::step(double dt_s, std::uint64_t count) const {
-  // The last reading may have been as old as the source lets it become.
+  // The last reading may have been as old as the source lets its values become.
   const double longest_s = dt_s + update_s_;
   if (range_ != 0 && peak_w_ * longest_s >= static_cast<double>(range_) * unit_)
     return std::nullopt;
@@ -63,12 +63,12 @@ std::optional<std::uint64_t> Accumulator::step(double dt_s, std::uint64_t count)
   const std::uint64_t counts =
       count >= last_count_ ? count - last_count_ : range_ - last_count_ + count;
   const double joules = static_cast<double>(counts) * unit_;
-  // After a silence, a counter that was set anew looks like one that went round.
+  // After a silence, a counter that was reset looks like one that went round.
   const bool has_gone_round = count < last_count_;
   if (has_gone_round && has_moved_ && joules > kMostRise * highest_w_ * longest_s + 2 * unit_) {
     return std::nullopt;
   }
-  // What a source adds at once it may have collected since it changed last.
+  // A source that shows joules at once may have collected them since it last changed.
   return joules <= most_w_ * longest_s + 2 * unit_ ? std::optional(counts) : std::nullopt;
 }
 
@@ -82,8 +82,8 @@ std::optional<Point> Accumulator::add_energy(double time_s, std::uint64_t count)
   const double dt_s = time_s - moved_time_s_;
   const auto counts = step(dt_s, count);
   if (!counts) {
-    // One may be an accident of the reading, and the counter goes on as before; two are one of the
-    // counter.
+    // One such reading may be an accident, and the counter then goes on as before. Two of them mean
+    // that the counter was reset.
     if (doubted_) {
       covered_s_ = covered_moved_s_;
       restart(doubted_->time_s, doubted_->count);
@@ -111,12 +111,12 @@ std::optional<Point> Accumulator::add_energy(double time_s, std::uint64_t count)
   return point(time_s);
 }
 
-// A counter that stands still may have stopped, or it shows later what it counts meanwhile. Longer
-// than a while, no part of that time is known.
+// A counter that stands still may have stopped, or it may show later what it counts meanwhile. If
+// it stands still for longer than a while, no part of that time counts as known.
 Point Accumulator::stand_still(double time_s) {
   doubted_.reset();
   const double still_s = time_s - moved_time_s_;
-  // Nothing is known of a counter that was never seen to move.
+  // Nothing is known about a counter that was never seen to move.
   if (has_moved_ && still_s <= patience_s_) covered_s_ += time_s - last_time_s_;
   if (still_s > patience_s_) covered_s_ = covered_moved_s_;
   last_time_s_ = time_s;
@@ -125,8 +125,8 @@ Point Accumulator::stand_still(double time_s) {
   return still;
 }
 
-// The step before a stall may be short of what the counter did not count any more. A step therefore
-// counts only when the next one has followed without a stall.
+// The step before a stall may lack what the counter failed to count. A step is therefore taken into
+// account only when the next one has followed without a stall.
 void Accumulator::note_lowest_power(double dt_s, double joules) {
   const bool stood_still = last_time_s_ - moved_time_s_ > kStillUpdates * update_s_;
   if (last_w_ && !stood_still) lowest_w_ = std::min(lowest_w_, *last_w_);

@@ -34,7 +34,8 @@ struct Point {
   double time_s = 0;
   double joules = 0;
   double covered_s = 0;
-  // For how long the counter had shown the same by then. What was used meanwhile it may show later.
+  // For so long the counter had shown the same value by then. It may show later what was used
+  // meanwhile.
   double stood_still_s = 0;
 };
 
@@ -42,7 +43,7 @@ class Accumulator {
  public:
   static constexpr double kStallS = 2;  // It is longer if the source itself changes more rarely.
 
-  // Readings are meant to be `period_s` seconds apart.
+  // A reading is expected every `period_s` seconds.
   Accumulator(const Zone& zone, double period_s);
 
   // Takes a reading of the zone, and returns the point that follows from it. None follows from a
@@ -75,15 +76,15 @@ class Accumulator {
   bool has_begun_ = false;
   bool has_moved_ = false;
   std::uint64_t last_count_ = 0;
-  double last_time_s_ = 0;        // of the last reading that counted
+  double last_time_s_ = 0;        // time of the last reading that counted
   double moved_time_s_ = 0;       // when the counter was seen to move last
-  double highest_w_ = 0;          // of all steps so far
-  std::optional<double> last_w_;  // of the last step, if it began with a step
+  double highest_w_ = 0;          // highest power of all steps so far
+  std::optional<double> last_w_;  // power of the last step, if it began with a step
   double lowest_w_ = std::numeric_limits<double>::infinity();
   std::uint64_t counts_ = 0;    // a counter's energy, exact
-  double joules_ = 0;           // integrated power; of a counter, what has outgrown counts_
-  double covered_s_ = 0;        // up to last_time_s_
-  double covered_moved_s_ = 0;  // up to moved_time_s_
+  double joules_ = 0;           // integrated power; for a counter, what no longer fits into counts_
+  double covered_s_ = 0;        // seconds covered up to last_time_s_
+  double covered_moved_s_ = 0;  // seconds covered up to moved_time_s_
   std::uint64_t accidents_ = 0;
   struct Doubted {
     double time_s;

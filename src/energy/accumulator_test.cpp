@@ -35,7 +35,7 @@ class Feed {
     if (point) last_ = *point;
     return point;
   }
-  void skip(double seconds) { time_s_ += seconds; }  // readings that fail
+  void skip(double seconds) { time_s_ += seconds; }  // the readings of this time fail
   double joules() const { return last_.joules; }
   double covered_s() const { return last_.covered_s; }
   double time_s() const { return time_s_; }
@@ -160,8 +160,8 @@ TEST(Counter, ThatStandsStillIsAGapFromThen) {
   EXPECT_NEAR(feed.covered_s(), 0.1, 1e-9);
 }
 
-// Reads a counter at 100 W that does not count from the third second on, for so long. It then goes
-// on from where it stopped, or it has counted all the while.
+// Reads a counter at 100 W that stops counting at the third second for the given time. It then goes
+// on from where it stopped, or shows that it has counted all the while.
 Feed stopped_for(double seconds, double counted_meanwhile_j) {
   Feed feed(counter());
   for (int i = 0; i <= 30; ++i) feed.at(0.1 * i, static_cast<std::uint64_t>(10e6 * i));
@@ -278,7 +278,7 @@ TEST(Power, OfASlowSensorIsNotFullOfGaps) {
   EXPECT_NEAR(feed.covered_s(), 8, 1e-9);
 }
 
-// At 100 W; 262 kJ more would be 17 kW, and 61 kJ more after 60 s 1 kW.
+// At 100 W, 262 kJ more would be 17 kW, and 61 kJ more after 60 s would be 1 kW.
 TEST(Accumulator, ACounterSetAnewInASilenceHasNotGoneRound) {
   Zone zone;
   zone.range = 262143328850;

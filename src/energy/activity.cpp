@@ -9,7 +9,8 @@
 namespace diapause::energy {
 namespace {
 
-// The numbers of a line, from the field `first` (0: the first) on; what is no number is 0.
+// Reads the numbers of a line from the field `first` on (0 is the first). A field that is no number
+// gives 0.
 template <std::size_t kCount>
 std::array<std::uint64_t, kCount> fields(std::string_view line, std::size_t first) {
   std::array<std::uint64_t, kCount> values{};
@@ -25,7 +26,7 @@ std::array<std::uint64_t, kCount> fields(std::string_view line, std::size_t firs
 double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
   constexpr double kGb = 1e9;
   return now > before ? static_cast<double>(now - before) / kGb / seconds
-                      : 0;  // a device that has gone takes its bytes
+                      : 0;  // a device that has gone takes its bytes along
 }
 
 }  // namespace
@@ -49,8 +50,8 @@ Result<ActivityReader> ActivityReader::open(sys::Kernel& kernel, std::string roo
   return reader;
 }
 
-// Real devices only: what stands on others (partitions, RAID, bridges) would count twice, and has
-// no link to hardware.
+// Finds real devices only. Those that are built on others (partitions, RAID, bridges) would count
+// twice, and have no link to hardware.
 void ActivityReader::find_devices() {
   const auto add = [this](const std::string& path, std::vector<sys::ValueFile>& files) {
     if (auto file = sys::ValueFile::open(kernel_, path)) files.push_back(std::move(*file));
@@ -91,8 +92,8 @@ void ActivityReader::find_clocks() {
   }
 }
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guests are in user
-// already.
+// The fields are "cpu user nice system idle iowait irq softirq steal guest guest_nice"; the times
+// of guests are contained in user.
 Result<ActivityReader::Ticks> ActivityReader::ticks() const {
   std::array<char, 256> place{};
   DIAPAUSE_TRY_ASSIGN(const std::string_view text, stat_.head(place));
@@ -111,7 +112,8 @@ std::uint64_t ActivityReader::sum(const std::vector<sys::ValueFile>& files) cons
   return bytes;
 }
 
-// /sys/block/*/stat: the third field is sectors of 512 bytes read, the seventh written.
+// In /sys/block/*/stat the third field counts sectors of 512 bytes read, and the seventh those
+// written.
 std::uint64_t ActivityReader::disk_bytes() const {
   std::array<char, 256> place{};
   std::uint64_t sectors = 0;

@@ -17,7 +17,7 @@ class ActivityOfANode : public testing::Test {
     write("/proc/stat", "cpu  1000 0 500 8000 500 0 0 0 0 0");
     write("/sys/block/nvme0n1/stat", "10 0 2000 5 20 0 4000 9 0 0 0");
     write("/sys/block/nvme0n1/device/model", "disk");
-    write("/sys/block/dm-0/stat", "10 0 2000 5 20 0 4000 9 0 0 0");  // stands on the other
+    write("/sys/block/dm-0/stat", "10 0 2000 5 20 0 4000 9 0 0 0");  // built on the other device
     write("/sys/class/net/eth0/statistics/rx_bytes", "1000");
     write("/sys/class/net/eth0/statistics/tx_bytes", "1000");
     write("/sys/class/net/eth0/device/vendor", "0x1");
@@ -50,8 +50,8 @@ class ActivityOfANode : public testing::Test {
 
 TEST_F(ActivityOfANode, IsBusyWithWhatItsProcessorsDoAndNotWithWaiting) {
   ActivityReader reader = open();
-  // 100 more busy (user, system, interrupts), 200 idle, 50 waiting for disks, 50 stolen by the
-  // hypervisor
+  // There are 100 more ticks busy (user, system, interrupts), 200 idle, 50 waiting for disks, and
+  // 50 stolen by the hypervisor.
   write("/proc/stat", "cpu  1040 10 530 8200 550 10 10 50 0 0");
   EXPECT_DOUBLE_EQ(reader.since_last(101)->utilisation, 0.25);
 }
@@ -63,7 +63,8 @@ TEST_F(ActivityOfANode, MovesTheBytesOfItsDevicesAndOfNoOthers) {
   write("/sys/block/dm-0/stat", "10 0 1002000 5 20 0 3004000 9 0 0 0");
   write("/sys/class/net/eth0/statistics/tx_bytes", "1000001000");
   write("/sys/class/net/lo/statistics/tx_bytes", "5000000000");
-  write("/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "500000000");  // of 4 bytes
+  write("/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data",
+        "500000000");  // counted in units of 4 bytes
   moved_bytes_ += 6000000000;
   const auto activity = reader.since_last(102);
   EXPECT_DOUBLE_EQ(activity->disk_gb_s, 1.024);

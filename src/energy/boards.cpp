@@ -16,8 +16,8 @@ constexpr const char* kDevices = "/sys/bus/pci/devices";
 
 struct Maker {
   std::string_view name;
-  std::string_view vendor;  // as in the file of that name
-  std::string_view source;  // how those of its zones begin
+  std::string_view vendor;  // as the file `vendor` shows it
+  std::string_view source;  // the beginning of its zones' sources
   std::string_view help;
 };
 constexpr Maker kMakers[] = {
@@ -26,7 +26,7 @@ constexpr Maker kMakers[] = {
     {"AMD", "0x1002", "hwmon amdgpu ", "the driver amdgpu tells in /sys/class/hwmon"},
 };
 
-// Display controllers (VGA, 3D, other) and processing accelerators.
+// Tells display controllers (VGA, 3D, other) and processing accelerators from other devices.
 bool is_board(std::string_view pci_class) {
   return pci_class.starts_with("0x0300") || pci_class.starts_with("0x0302") ||
          pci_class.starts_with("0x0380") || pci_class.starts_with("0x1200");

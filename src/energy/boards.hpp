@@ -1,4 +1,4 @@
-// Names the accelerator boards of which no meter tells, so that nobody takes an energy without them
+// Names the accelerator boards that no meter covers, so that nobody takes an energy without them
 // for that of the node.
 #pragma once
 

@@ -14,10 +14,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kBusy = 0.8;           // of all processors: a sample for P(f)
-constexpr double kSameClock = 0.03;     // clocks this close are one
-constexpr double kLeastSpread = 0.25;   // of what is busy; from less, idle power is noise
-constexpr double kLeastRateGbS = 0.01;  // a rate below tells nothing of what a byte costs
+constexpr double kBusy = 0.8;          // utilisation of a sample for P(f)
+constexpr double kSameClock = 0.03;    // a clock up to this share below the base clock counts as it
+constexpr double kLeastSpread = 0.25;  // of the utilisation; with less spread, idle power is noise
+constexpr double kLeastRateGbS = 0.01;  // a lower rate tells nothing about the cost of a byte
 
 bool is_near(double ghz, double base_ghz) {
   return ghz <= 0 || base_ghz <= 0 || ghz >= (1 - kSameClock) * base_ghz;
@@ -29,7 +29,7 @@ double rate_of(Domain domain, const Activity& activity) {
   return domain == Domain::network ? activity.network_gb_s : 0;
 }
 
-// What is left of the node has no rate of its own, and disks that nothing measures are in it.
+// The rest of the node has no rate of its own; disks that nothing measures belong to it.
 double rate_in_rest(const Activity& activity) { return activity.disk_gb_s + activity.network_gb_s; }
 
 class Fitter {
@@ -75,7 +75,7 @@ class Fitter {
     return domains;
   }
 
-  // The node without its parts.
+  // Returns the power of a domain; for the node, what its measured parts leave of it.
   double watts_of(const CalibrationSample& sample, Domain domain) const {
     double watts = sample.watts.at(domain);
     if (domain != Domain::node) return watts;
@@ -208,7 +208,7 @@ Result<Number> hold_out_error(const Profile& profile, std::span<const Calibratio
         return fail(Code::argument, fmt::format("step {}: {} was not measured", sample.step,
                                                 domain_name(measured_as)));
       }
-      // The node's own reading has all its parts in it.
+      // The reading of the node contains all its parts.
       if (is_rest(model) || !is_node) measured_w += watts->second;
     }
     if (measured_w <= 0)

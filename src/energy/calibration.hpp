@@ -14,7 +14,7 @@ namespace diapause::energy {
 struct CalibrationSample {
   std::string step;  // "idle", "busy", ...
   Activity activity;
-  std::map<Domain, double> watts;  // measured, of all parts together
+  std::map<Domain, double> watts;  // measured, for all parts together
 };
 
 // These turn a sample into a line of a file that keeps samples of several runs, and back.

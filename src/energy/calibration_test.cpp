@@ -9,8 +9,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A machine: package 40 + 100 u, times the curve when busy; memory 10 + 0.5 J/GB; the rest 60 + 20
-// u.
+// The machine draws 40 + 100 u for its package, times the curve when busy, 10 + 0.5 J/GB for its
+// memory, and 60 + 20 u for the rest.
 CalibrationSample sample(double utilisation, double memory_gb_s, double ghz = 2) {
   const double curve = (0.1 * std::pow(ghz, 3) + 0.4) / 1.2;
   CalibrationSample result;
@@ -88,7 +88,7 @@ TEST(Calibration, SaysWhichSamplesAreMissing) {
   EXPECT_THAT(
       fit_profile(std::vector{sample(1, 0), sample(1, 0), sample(1, 0)}, "test").error().message,
       HasSubstr("do not differ enough"));
-  // Somebody else kept the machine busy: what is left of a difference says nothing of an idle one.
+  // Somebody else kept the machine busy, so a small difference says nothing about an idle machine.
   EXPECT_THAT(fit_profile(std::vector{sample(0.97, 0), sample(0.99, 0), sample(1, 20)}, "test")
                   .error()
                   .message,

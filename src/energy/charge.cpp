@@ -7,13 +7,13 @@
 namespace diapause::energy {
 namespace {
 
-constexpr double kPieceS = 1;              // of the time that the program is alone
-constexpr double kMostPiecesOfSlice = 64;  // longer ones are cut into so many
+constexpr double kPieceS = 1;  // length of a piece of the time in which the program is alone
+constexpr double kMostPiecesOfSlice = 64;  // a longer slice is cut into so many pieces
 constexpr std::size_t kMostPieces = 512;
-constexpr std::size_t kMostWindows = 96;  // of a length
-constexpr std::size_t kLeastBlocks = 4;   // to tell from them how far others may be off
-constexpr double kSpread = 3;             // so many standard deviations are taken for a bound,
-constexpr double kFew = 4;                // and more where few were seen
+constexpr std::size_t kMostWindows = 96;  // kept for each length
+constexpr std::size_t kLeastBlocks = 4;   // fewer do not tell how far others may be off
+constexpr double kSpread = 3;             // standard deviations that are taken for a bound
+constexpr double kFew = 4;                // additional ones, where few values were seen
 
 // A stretch of time in which the same spans are under way.
 struct Slice {
@@ -26,7 +26,7 @@ struct Slice {
   bool is_paid_for(double until_s) const { return to_s <= until_s; }
 };
 
-// At `at_s`, too.
+// Returns the slices between the two times. `at_s` is a boundary, too.
 std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s, double at_s) {
   std::vector<double> edges{from_s, at_s, to_s};
   for (const Span& span : spans) {
@@ -60,8 +60,9 @@ Charge nothing_of(std::size_t quantities) {
           std::vector<bool>(quantities, true)};
 }
 
-// Sampling errs at the ends of a stretch, and does not grow with the cuts in it; a source is off by
-// the same share of all that it tells. `read`: of the stretch; `whole`: of all the time.
+// The error of sampling arises at the ends of a stretch and does not grow with the cuts in it. A
+// source is off by the same share in all that it tells. `read` is what was read for the stretch,
+// `whole` for all the time.
 void judge(Charge& charge, const std::vector<Amount>& read, const std::vector<Amount>& whole,
            double share) {
   for (std::size_t q = 0; q < charge.joules.size(); ++q) {
@@ -96,8 +97,8 @@ void Charger::Alone::add_window(std::size_t length, double watts) {
   if (windows_w[length].size() > kMostWindows) windows_w[length].pop_front();
 }
 
-// Returns how far another mean power may be off the mean over all: several standard deviations,
-// more of them where few were seen, and at least as far as any was.
+// Returns how far another mean power may be off the mean over all. That is several standard
+// deviations, more where few values were seen, and at least as far as any of them was off.
 std::optional<double> Charger::Alone::spread_of(std::span<const double> watts) const {
   if (watts.size() < kLeastBlocks) return std::nullopt;
   const double mean_w = joules / seconds;
@@ -124,7 +125,7 @@ std::vector<double> Charger::Alone::blocks_w(double length_s) const {
   return watts;
 }
 
-// The means over stretches that are as long decide. Where there are too few of them, shorter ones
+// The means over stretches of the same length decide. Where there are too few of them, shorter ones
 // do, which vary more.
 std::optional<double> Charger::Alone::off_w(double wanted_s) const {
   const double longest_s = std::ldexp(1, kLongest);
@@ -152,8 +153,8 @@ void Charger::learn_alone(double from_s, double to_s, const Between& between) {
   }
 }
 
-// Looks at windows of every third length from a piece on, in turn. Where they begin in the piece
-// has no rhythm, and they are up to a third shorter than their length says, because a program may
+// Looks at windows of every third length from a piece on, in turn. Their beginnings in the piece
+// have no rhythm, and they are up to a third shorter than their length says, because a program may
 // have a rhythm that a fixed length would hide.
 void Charger::learn_windows(double from_s, double to_s, const Between& between) {
   constexpr std::size_t kTurns = 3;
@@ -232,7 +233,7 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
         off_j = off_w ? *off_w * used.covered_s : std::max(used.joules, alone_j);
         charges.program.off[q].attribution_j += off_j;
       }
-      // What was charged before is paid for.
+      // Energy that was charged before is paid for.
       charges.program.joules[q] += slice.is_paid_for(from_s) ? alone_j - used.joules : alone_j;
       if (!slice.is_paid_for(from_s)) charges.whole.joules[q] += used.joules;
       for (const std::size_t payer : payers) {

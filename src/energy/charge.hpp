@@ -26,15 +26,15 @@ struct Span {
   double from_s = 0;
   double to_s = 0;
   Beside beside = Beside::nothing;
-  double share = 1;  // of its time, where several take turns in one stretch of it
+  double share = 1;  // part of its time, where several take turns within one stretch
 };
 
 // Each vector has an entry for every domain, and last one for their total.
 struct Charge {
-  std::vector<double> joules;    // 0 where unknown: they are the program's then
-  std::vector<Uncertainty> off;  // either way
-  // Unknown is a time of which no source knows anything, and a phase beside the program before it
-  // was known what the program uses alone.
+  std::vector<double> joules;    // 0 where unknown: the program is then charged with them
+  std::vector<Uncertainty> off;  // how far the joules may be off, either way
+  // Two times are unknown: one about which no source knows anything, and a phase beside the program
+  // before it was known what the program uses alone.
   std::vector<bool> is_known;
 };
 
@@ -42,9 +42,9 @@ struct Charges {
   std::vector<Charge> spans;  // in the order of the spans
   Charge program;
   Charge whole;      // all others add up to this
-  double gap_s = 0;  // seconds of which no source knows anything
-  // They are those of the whole's total (Amount). The end cancels with what the next call says of
-  // its beginning.
+  double gap_s = 0;  // seconds about which no source knows anything
+  // These belong to the total of the whole (Amount). The error at the end cancels with that of the
+  // next call at its beginning.
   double begin_off_j = 0, end_off_j = 0;
 };
 
@@ -87,7 +87,7 @@ class Charger {
     double joules = 0;
     double seconds = 0;
     std::deque<Piece> pieces;                            // the last ones
-    std::array<std::deque<double>, kLengths> windows_w;  // mean powers of the last ones
+    std::array<std::deque<double>, kLengths> windows_w;  // mean powers of the last windows
 
     void add(const Piece& piece);
     void add_window(std::size_t length, double watts);

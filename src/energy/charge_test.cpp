@@ -14,8 +14,8 @@ using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// A node that uses `idle` watts, and from 10 s to 20 s so many more; the second quantity is half of
-// it.
+// A node uses `idle` watts, and from 10 s to 20 s a given number more. The second quantity is half
+// of it.
 class Node {
  public:
   explicit Node(double more_w) : more_w_(more_w) {}
@@ -45,7 +45,7 @@ TEST(Charge, APhaseThatHoldsTheProgramUpHasAllThatIsUsed) {
   EXPECT_DOUBLE_EQ(total(charges.program), 3500 - 300);
 }
 
-// The example of docs/energy-account.md.
+// This is the example of docs/energy-account.md.
 TEST(Charge, APhaseBesideTheProgramHasWhatIsMoreThanTheProgramUsesAlone) {
   Charger charger;
   const std::vector<Span> spans{{10, 20, Beside::program}};
@@ -62,7 +62,7 @@ TEST(Charge, APhaseBesideWhichLessIsUsedHasLessThanNothing) {
   EXPECT_NEAR(total(charges.program), 3000, 1e-9);
 }
 
-// A program that uses 40 W more and less in turn, for `period_s` each.
+// The program uses 40 W more and 40 W less in turn, for `period_s` each.
 std::vector<Amount> square_wave(double period_s, double from_s, double to_s) {
   const auto joules_until = [&](double time_s) {
     const double within_s = std::fmod(time_s, 2 * period_s);
@@ -90,11 +90,12 @@ TEST(Charge, AProgramWhosePowerMovesMakesItUncertainWhatAPhaseBesideItHasUsed) {
           << period_s << " " << line;
       sum_j += total(charges.spans[0]);
     }
-    EXPECT_LT(std::abs(sum_j) / 40, 60) << period_s;  // no more on the mean than chance
+    EXPECT_LT(std::abs(sum_j) / 40, 60)
+        << period_s;  // the mean is not further off than chance explains
   }
 }
 
-// A program whose power changes in steps: a square wave, noise, a random walk, or short bursts.
+// The program's power changes in steps: a square wave, noise, a random walk, or short bursts.
 class Restless {
  public:
   static constexpr int kKinds = 4;
@@ -182,7 +183,7 @@ TEST(Charge, WhereTheProgramWasHardlyEverAloneAllOfAPhaseBesideItIsUncertain) {
   EXPECT_GE(charges.spans[0].off.back().attribution_j, 1000);
 }
 
-// Of a source that takes what it told last to go on, and is put right when it tells again.
+// A source takes its last value to go on, and is put right when it tells again.
 TEST(Charge, WhatWasToldTooMuchOfTheLastLineIsTakenBackInTheNext) {
   Charger charger;
   double watts_at_end = 100;
@@ -201,7 +202,7 @@ TEST(Charge, WhatWasToldTooMuchOfTheLastLineIsTakenBackInTheNext) {
   EXPECT_NEAR(told_j, between(0, 20)[0].joules, 1e-9);
 }
 
-// As a slow meter of the node does when one of its windows is complete.
+// A slow meter of the node does this when one of its windows is complete.
 TEST(Charge, WhatWasToldTooMuchOfSeveralLinesIsTakenBackTogether) {
   Charger charger;
   double told_w = 120;
@@ -304,7 +305,7 @@ TEST(Charge, OfAPhaseThatGoesOnOnlyThePartUntilNowCounts) {
   EXPECT_DOUBLE_EQ(total(charger.charge(spans, 0, 30, Node(0)).spans[0]), 1000);
 }
 
-// Whose first reading was at 10 s; the second quantity knows nothing at all.
+// The first reading was at 10 s. The second quantity knows nothing at all.
 std::vector<Amount> begun_at_10(double from_s, double to_s) {
   Amount amount;
   amount.covered_s = std::max(0.0, to_s - std::max(from_s, 10.0));
@@ -331,7 +332,8 @@ TEST(Charge, APhaseOfNoTimeIsKnownToUseNothing) {
   EXPECT_THAT(charger.charge(spans, 0, 20, begun_at_10).spans[0].is_known, Each(true));
 }
 
-// While the program waits, a phase behind it has all; while it computes, nobody knows.
+// While the program waits, a phase behind it has all of the energy. While it computes, nobody
+// knows.
 TEST(Charge, TheProgramHasWhatIsKnownOfAnUnknownPhase) {
   Charger charger;
   const std::vector<Span> spans{{10, 20, Beside::program}, {10, 12, Beside::waiting}};
@@ -346,7 +348,7 @@ TEST(Charge, NothingIsUsedInNoTime) {
   EXPECT_TRUE(charger.charge({}, 10, 10, Node(0)).spans.empty());
 }
 
-// Whatever overlaps whatever.
+// Spans may overlap in any way.
 TEST(Charge, ThePartsAddUpToTheWhole) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> time(-5, 35);

@@ -7,11 +7,11 @@
 namespace diapause::energy {
 namespace {
 
-// A model knows when it looked, but the kernel counts processor time in ticks.
+// A model knows the time at which it looked, but the kernel counts processor time in ticks.
 constexpr double kTickS = 0.01;
 
-// A sensor of power shows a mean over the time since it changed last, of which the rule that adds
-// it up is half ahead.
+// A sensor of power shows a mean over the time since it last changed, and the trapezoidal rule that
+// adds it up is half of that time ahead.
 double lag_of(const Zone& zone) {
   if (zone.kind == Kind::modelled) return kTickS;
   return zone.quantity == Quantity::power ? 1.5 * zone.update_s : zone.update_s;
@@ -62,8 +62,8 @@ void Collector::take(Followed& followed, Reading& reading) {
   if (point) followed.series.add(*point);
 }
 
-// A counter that stands still may be dead; what a model says of a machine that does nothing may be
-// 0 W.
+// A counter that stands still may be dead. A model of a machine that does nothing may rightly say 0
+// W.
 bool Collector::is_alive(const Followed& followed) {
   const bool is_modelled =
       followed.zone.kind == Kind::modelled && followed.was_read && followed.failure.empty();
@@ -97,7 +97,7 @@ std::string Collector::why_dead(const Followed& followed) const {
                      followed.last_count, collected_s_ - began_s_);
 }
 
-// Since the first reading, of the first meter of that domain.
+// Returns the energy since the first reading, from the first meter of that domain.
 double Collector::most_j(Domain domain) const {
   double joules = 0;
   for (const Followed& followed : followed_) {
@@ -127,8 +127,8 @@ double Collector::least_j(Domain domain) const {
   return joules;
 }
 
-// A platform that draws less than the processors and the memory in it is no platform: on some
-// boards its counter is of something else, or of nothing.
+// A platform cannot draw less than the processors and the memory in it. On some boards its counter
+// covers something else, or nothing.
 void Collector::drop_what_holds_less_than_its_parts() {
   const double parts_j = least_j(Domain::package) + least_j(Domain::dram);
   const double psys_j = most_j(Domain::psys);
@@ -167,7 +167,7 @@ void Collector::decide(Models models) {
   total_ = choose_total(zones_);
   fast_parts_ = choose_fast_parts(zones_, total_);
   if (!fast_parts_.zones.empty()) curve_.emplace(zones_[total_.zones.front()].update_s);
-  // What nobody looks at any more is not read.
+  // Meters that nobody looks at any more are not read.
   std::erase_if(meters_, [this](const Placed& placed) {
     for (std::size_t i = placed.first; i < placed.end; ++i) {
       if (!followed_[i].is_dropped) return false;

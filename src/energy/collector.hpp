@@ -20,11 +20,12 @@ class Collector {
   // collect() will be called every `period_s` seconds.
   Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s);
 
-  // Reads every meter. `now_s` is of sys::monotonic_s(), and not before that of the last call.
+  // Reads every meter. `now_s` is a time of sys::monotonic_s(), and not before that of the last
+  // call.
   void collect(double now_s) { collect(now_s, &Meter::read); }
   // Does the same where somebody wants to know now.
   void collect_well(double now_s) { collect(now_s, &Meter::read_well); }
-  double began_s() const { return began_s_; }  // of the first call
+  double began_s() const { return began_s_; }  // time of the first call
   double collected_s() const { return collected_s_; }
 
   // Until decide() all zones are on probation. Returns the update period of the slowest zone that
@@ -82,7 +83,7 @@ class Collector {
   std::vector<Obstacle> dropped_;
   Total total_, fast_parts_;
   std::optional<NodeCurve> curve_;  // if there are fast parts
-  std::vector<Reading> readings_;   // of one meter; kept for its memory
+  std::vector<Reading> readings_;   // readings of one meter; kept for its memory
   double began_s_ = 0;
   double collected_s_ = 0;
 };

@@ -9,7 +9,7 @@
 namespace diapause::energy {
 namespace {
 
-// A counter that rises by so many watts.
+// The counter rises by the given number of watts.
 class Steady final : public Meter {
  public:
   Steady(std::string_view name, Domain domain, double watts) : name_(name), watts_(watts) {
@@ -52,8 +52,8 @@ TEST(Collector, APlatformThatDrawsMoreThanItsProcessorsIsTheTotal) {
   EXPECT_EQ(decided_with_psys_of(230).total().name, "psys");
 }
 
-// A node of which the package is a part, and uses 100 W more from 170 s to 170.5 s. The node is
-// told every two seconds.
+// The package is a part of the node, and uses 100 W more from 170 s to 170.5 s. The node is read
+// every two seconds.
 class Burst final : public Meter {
  public:
   explicit Burst(Domain domain) : is_node_(domain == Domain::node) {
@@ -68,7 +68,7 @@ class Burst final : public Meter {
   const std::vector<Zone>& zones() const override { return zones_; }
   void read(double now_s, std::vector<Reading>& out) override {
     const auto joules = [&](double time_s) {
-      // That the package goes up and down every 40 s tells what it adds to the node.
+      // The package goes up and down every 40 s, which shows how much it adds to the node.
       const double within_s = std::fmod(time_s, 80);
       const double slow_j = 20 * (time_s + std::min(within_s, 80 - within_s));
       const double burst_j = std::clamp(time_s - 170, 0.0, 0.5) * 100;

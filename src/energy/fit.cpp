@@ -83,7 +83,7 @@ std::optional<LinearFit> fit_linear(std::span<const std::vector<double>> rows,
 std::optional<PowerFit> fit_power_law(std::span<const double> x, std::span<const double> y) {
   const std::set<double> different(x.begin(), x.end());
   if (different.size() < 3 || *different.begin() <= 0) return std::nullopt;
-  // Scaled to the largest x, so that x^30 is neither 0 nor infinite.
+  // x is scaled to the largest x, so that x^30 is neither 0 nor infinite.
   const double scale = *different.rbegin();
   std::vector<double> scaled;
   for (const double value : x) scaled.push_back(value / scale);

@@ -13,7 +13,7 @@ namespace diapause::energy {
 // same length, and there is at most one for each value.
 struct LinearFit {
   std::vector<double> coefficients;
-  double rms = 0;  // of what is left
+  double rms = 0;  // root mean square of what the fit leaves
 };
 std::optional<LinearFit> fit_linear(std::span<const std::vector<double>> rows,
                                     std::span<const double> values);

@@ -32,7 +32,7 @@ TEST(Fit, SaysSoWhenRowsCannotTellCoefficientsApart) {
   EXPECT_FALSE(fit_linear(rows, watts).has_value());
 }
 
-// The published fit for lossy compression on Broadwell: 0.0064 f^5.315 + 0.7429.
+// The published fit for lossy compression on Broadwell is 0.0064 f^5.315 + 0.7429.
 TEST(Fit, FindsAPublishedCurveAgain) {
   std::vector<double> ghz, power;
   for (double f = 0.8; f <= 2.001; f += 0.05) {

@@ -20,8 +20,8 @@ Result<Ledger> Ledger::open(const sys::Directory& directory) {
 }
 
 Status Ledger::append(const std::string& json_object) {
-  // What is there of a cut line must not pass for a record, even if only its end is missing: the
-  // caller may append it again.
+  // The remains of a cut line must not pass for a record, even if only its end is missing, because
+  // the caller may append it again.
   const std::string line = (is_cut_ ? "~\n" : "") + json_object + "\n";
   Status written = file_.write_all(as_byte_view(line), 0);
   is_cut_ = !written;

@@ -46,7 +46,7 @@ std::string text_in(const nlohmann::json& object, const char* name) {
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
 
-// The deepest one that any rank's image came from.
+// Returns the deepest level that any rank's image came from.
 std::size_t level_needed(const nlohmann::json& restart) {
   std::size_t deepest = 1;
   const auto sources = restart.find("sources");
@@ -118,7 +118,7 @@ void MeasuredJobReader::add_checkpoint(const Line& line) {
   for (const auto& [name, seconds] : phases->items()) {
     sum_s += Line::number_in(*phases, name.c_str()).value_or(0);
   }
-  // What the phases took longer than the program waited went on behind it.
+  // The phases took longer than the program waited, so the difference went on behind it.
   add_sample(samples_[*level].behind_s, std::max(0.0, sum_s - *blocked_s));
 }
 
@@ -183,7 +183,7 @@ MeasuredJob MeasuredJobReader::job() const {
     job.levels[level].restart_s = median_of(samples_[level].restart_s);
   }
   if (program_s_ > 0 && program_j_ > 0) job.compute_w = program_j_ / program_s_;
-  // Phases that are shorter than a reading tell little.
+  // Phases that are shorter than the time between two readings tell little.
   if (waiting_s_ > 0.5 && waiting_j_ > 0) job.checkpoint_w = waiting_j_ / waiting_s_;
   return job;
 }

@@ -16,20 +16,20 @@ struct MeasuredLevel {
   std::optional<double> restart_s;
   std::size_t checkpoints = 0, restarts = 0;  // in all
   std::uint64_t since = 0;       // checkpoints behind the last of this level or a deeper one
-  std::size_t failures = 0;      // that a restart followed for which this level was needed
-  std::optional<double> mtbf_s;  // of such failures, as the last choice of a schedule took it
+  std::size_t failures = 0;      // those followed by a restart that needed this level
+  std::optional<double> mtbf_s;  // for such failures, as the last choice of a schedule took it
 };
 
 struct MeasuredJob {
   std::uint32_t nodes = 0, ranks = 0;
-  std::uint64_t bytes = 0;  // protected, of all ranks
+  std::uint64_t bytes = 0;  // protected bytes of all ranks
   std::array<MeasuredLevel, 6> levels;
-  std::optional<double> compute_w;     // of all nodes: mean while the program computed
-  std::optional<double> checkpoint_w;  // and during phases beside which it waited
-  std::size_t failed_starts = 0;       // that did not end with a close
-  double ran_s = 0;                    // in all starts, as far as lines tell
-  double blocked_s = 0;                // of it, by checkpoints
-  double restarting_s = 0;             // and by restarts
+  std::optional<double> compute_w;     // mean of all nodes while the program computed
+  std::optional<double> checkpoint_w;  // mean during phases for which it waited
+  std::size_t failed_starts = 0;       // starts that did not end with a close
+  double ran_s = 0;                    // seconds in all starts, as far as lines tell
+  double blocked_s = 0;                // part of it that checkpoints took
+  double restarting_s = 0;             // part of it that restarts took
 };
 
 // Takes the lines of a ledger one after the other. Times and powers are those since the job has had

@@ -42,7 +42,7 @@ constexpr std::string_view kind_name(Kind kind) {
   return kind == Kind::measured ? "measured" : "modelled";
 }
 
-enum class Quantity { energy, power };  // a counter of energy, or power at a moment
+enum class Quantity { energy, power };  // a counter of energy, or a power at one moment
 
 // Says how far a source may be off, either way, as a share of what it tells, and who says so. A
 // source is off by about the same share at all times, so the error does not average out.
@@ -71,7 +71,7 @@ struct Zone {
 
 struct Reading {
   std::size_t zone = 0;                // index in zones()
-  double time_s = 0;                   // sys::monotonic_s() that the value is of
+  double time_s = 0;                   // time of the value, by sys::monotonic_s()
   Result<std::uint64_t> count = 0ULL;  // in units of the zone
   bool is_after_gap = false;           // the source says that it does not know what was before
 };

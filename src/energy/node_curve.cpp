@@ -6,8 +6,8 @@
 namespace diapause::energy {
 namespace {
 
-// Supplies of 85 to 95 % and fans that follow the load: what is known of the slope before anything
-// is measured.
+// Power supplies have an efficiency of 85 to 95 %, and fans follow the load. That gives the slope
+// before anything is measured.
 constexpr double kUsualPerPart = 1.15;
 constexpr double kUsualPerPartOff = 0.15;  // standard deviation
 constexpr double kSpread = 2;              // so many standard deviations are taken for a bound
@@ -33,9 +33,9 @@ double PartsFit::scatter_w() const {
                   std::sqrt(squares / static_cast<double>(windows_.size() * kQuarters - 2)));
 }
 
-// Least squares, in which what is known beforehand counts like one more measurement of the slope.
-// How much it weighs depends on the scatter about the line, which depends on the slope a little:
-// hence three passes.
+// This is a least-squares fit in which the slope that is known beforehand counts like one more
+// measurement. Its weight depends on the scatter about the line, which depends on the slope a
+// little; hence there are three passes.
 void PartsFit::fit() {
   const auto count = static_cast<double>(windows_.size());
   double node_w = 0;
@@ -60,8 +60,8 @@ void PartsFit::fit() {
   rest_w_ = node_w - per_part_ * mean_parts_w_;
 }
 
-// What scatters from quarter to quarter scatters more in shorter times. Few windows tell their
-// scatter badly.
+// Power that scatters from quarter to quarter scatters more in shorter times. Few windows tell
+// their scatter badly.
 double PartsFit::off_w(double parts_w, double seconds, double quarter_s) const {
   const double few = 1 + 4 / (static_cast<double>(windows_.size()) - 2);
   const double shorter = std::sqrt(std::max(1.0, quarter_s / seconds));
@@ -96,8 +96,8 @@ void NodeCurve::learn(const Series& node, const Parts& parts) {
   }
 }
 
-// Since the first reading. In a window that is complete, what the line misses is spread over it
-// evenly. None where one of the meters has a gap.
+// Returns the joules since the first reading. In a complete window, the difference to the line is
+// spread over the window evenly. The result is empty where one of the meters has a gap.
 std::optional<double> NodeCurve::joules_at(const Series& node, const Parts& parts,
                                            double time_s) const {
   const double first_s = node.first().time_s;

@@ -9,8 +9,8 @@
 namespace diapause::energy {
 namespace {
 
-// A node whose processors go up and down, and whose rest wanders. Power is constant for a hundredth
-// of a second.
+// The processors of the node go up and down, and the power of its rest wanders. Power is constant
+// for a hundredth of a second.
 class MovingNode {
  public:
   static constexpr double kSeconds = 400;
@@ -51,7 +51,7 @@ class MovingNode {
   std::vector<double> node_j_{0}, parts_j_{0};
 };
 
-// A management controller that shows every two seconds the mean of the two seconds before, in whole
+// The management controller shows every two seconds the mean of the last two seconds, in whole
 // watts.
 class TwoMeters {
  public:
@@ -88,8 +88,8 @@ TEST(NodeCurve, PhasesOfAnyLengthLieWithinWhatIsTold) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> any(0, 1);
   int covered = 0, told = 0;
-  std::vector<double> needed;  // as a share of what is told
-  std::vector<double> surer;   // than the slow meter alone
+  std::vector<double> needed;  // as a share of the joules that are told
+  std::vector<double> surer;   // the ratio to the slow meter alone
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     const TwoMeters node(seed);
     for (int phase = 0; phase < 20; ++phase) {

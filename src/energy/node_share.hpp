@@ -11,10 +11,10 @@
 
 namespace diapause::energy {
 
-// These are the seconds of processor time that were used on a node.
+// The seconds of processor time that were used on a node.
 struct ProcessorTimes {
   double job_s = 0;
-  double others_s = 0;  // by other programs and by the kernel
+  double others_s = 0;  // used by other programs and by the kernel
 };
 
 // Reads the processor time of a job's processes and of their whole node. The class is not
@@ -47,7 +47,7 @@ class ProcessorTimeReader {
   double last_busy_s_ = 0;
 };
 
-// This is a part of a node's energy.
+// A job's part of a node's energy.
 struct NodeShare {
   double share = 1;
   double off = 0;  // by how much the share may be off, either way

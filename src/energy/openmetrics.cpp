@@ -48,8 +48,8 @@ constexpr Family kFamilies[] = {
     {"diapause_energy_covered_seconds", "counter", "_total", "seconds",
      "Time that the energy stands for.",
      [](const Amount& amount) { return std::optional(amount.covered_s); }},
-    // Of a counter that stood still for a while it may turn out that it had counted: no counter of
-    // its own.
+    // A counter that stood still for a while may turn out to have counted, so this is a gauge and
+    // no counter.
     {"diapause_energy_gap_seconds", "gauge", "", "seconds",
      "Time since the start of which the source knows nothing.",
      [](const Amount& amount) { return std::optional(amount.gap_s); }}};

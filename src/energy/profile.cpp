@@ -21,7 +21,7 @@ double gb_s_of(Domain domain, const Activity& activity) {
   }
 }
 
-// Busy power at this clock.
+// Returns the busy power at this clock.
 double busy_w(const Profile& profile, const DomainModel& domain, double ghz) {
   if (domain.domain != Domain::package || !profile.curve || !profile.base_clock_ghz || ghz <= 0) {
     return domain.busy_w.value;
@@ -30,7 +30,7 @@ double busy_w(const Profile& profile, const DomainModel& domain, double ghz) {
   return std::max(0.0, (domain.idle_w.value + domain.busy_w.value) * share - domain.idle_w.value);
 }
 
-// A text as TOML writes it.
+// Returns a text as TOML writes it.
 std::string in_quotes(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {

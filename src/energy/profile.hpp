@@ -15,7 +15,7 @@ namespace diapause::energy {
 
 struct Number {
   double value = 0;
-  std::string source;  // "table 6, HDC, original"; "assumed: ..." where nobody has measured it
+  std::string source;  // "table 6, HDC, original", or "assumed: ..." where nobody has measured it
 };
 
 // This is P(f) / P(base clock) = a f^b + c with f in GHz, the form in which published fits are
@@ -26,29 +26,30 @@ struct PowerCurve {
 };
 
 struct DomainModel {
-  Domain domain = Domain::other;  // other: the rest of the node
+  Domain domain = Domain::other;  // `other` is the rest of the node
   Number idle_w;
-  Number busy_w;    // more than idle with all processors busy at the base clock
-  Number j_per_gb;  // and for each 10^9 bytes moved: dram through memory, disk and network through
-                    // their devices
+  Number busy_w;    // added to idle when all processors are busy at the base clock
+  Number j_per_gb;  // added for each 10^9 bytes moved: dram through memory, disk and network
+                    // through their devices
 };
 
 struct Profile {
   std::string name;
   std::string machine;  // in words
-  std::string origin;   // the file, or "built in"
+  std::string origin;   // the path of the file, or "built in"
   std::optional<Number> base_clock_ghz, least_clock_ghz, tdp_w;
   std::optional<Number> error;  // how far modelled energy may be off, either way, as a share of it
-  std::vector<DomainModel> domains;          // of one node; their sum is the node
-  std::optional<PowerCurve> curve;           // of the package with the processors busy
-  std::map<std::string, PowerCurve> phases;  // of a single core in that phase: "compress", "write"
-  std::map<std::string, Number> rates;       // "storage_write_mb_s", "network_mb_s"
+  std::vector<DomainModel> domains;  // the parts of one node, which add up to it
+  std::optional<PowerCurve> curve;   // power of the package when the processors are busy
+  std::map<std::string, PowerCurve>
+      phases;                           // power of a single core in that phase: "compress", "write"
+  std::map<std::string, Number> rates;  // "storage_write_mb_s", "network_mb_s"
 };
 
 // This is what a node does at the moment.
 struct Activity {
-  double utilisation = 0;  // of all processors: 0 to 1
-  double ghz = 0;          // mean clock; 0: not known, taken for the base clock
+  double utilisation = 0;  // mean of all processors, 0 to 1
+  double ghz = 0;          // mean clock; 0 means unknown, and the base clock is taken
   double memory_gb_s = 0;
   double disk_gb_s = 0;
   double network_gb_s = 0;

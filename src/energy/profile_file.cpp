@@ -1,5 +1,5 @@
-// Profiles as TOML. Each number is a table { value = 1.5, source = "..." }, so that none is without
-// one.
+// Reads profiles from TOML. Each number is a table { value = 1.5, source = "..." }, so that none
+// lacks a source.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -63,7 +63,7 @@ class ProfileReader {
     return wrong(table, fmt::format("'{}' is missing: a text", name));
   }
 
-  // { value = 1.5, source = "..." }
+  // A number is { value = 1.5, source = "..." }.
   Result<Number> number(const toml::node& node, const std::string& key) const {
     const auto* table = node.as_table();
     if (table == nullptr) {
@@ -117,7 +117,7 @@ class ProfileReader {
     return {};
   }
 
-  // A profile that guesses the TDP is further off where nobody has told it.
+  // A profile that guesses the TDP is further off where nobody has given it.
   Status read_error(const toml::table* error) {
     if (error == nullptr) return {};
     DIAPAUSE_TRY(known(*error, "error", {"share", "share_with_tdp"}));
@@ -127,7 +127,8 @@ class ProfileReader {
     return {};
   }
 
-  // `<name>_w`, or `<name>_per_tdp` as a share of the TDP; 0 where neither is given.
+  // Reads `<name>_w`, or `<name>_per_tdp` as a share of the TDP. The result is 0 where neither is
+  // given.
   Result<Number> watts(const toml::table& table, const std::string& where,
                        const std::string& name) const {
     DIAPAUSE_TRY_ASSIGN(const auto absolute, optional_number(&table, where.c_str(), name + "_w"));

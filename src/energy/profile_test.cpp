@@ -56,8 +56,8 @@ TEST(Profile, EveryOneThatIsBuiltInSaysHowFarItIsOffAndWhoSaysSo) {
   }
 }
 
-// Table 1 and the node powers of tables 5, 9, 13 and 17: cores, TDP of all sockets, power of a busy
-// node.
+// The numbers come from table 1 and from the node powers of tables 5, 9, 13 and 17: cores, TDP of
+// all sockets, and power of a busy node.
 TEST(Profile, ThePublishedMachinesAreAsFarFromTheGenericOneAsItSays) {
   struct Published {
     unsigned cores;
@@ -130,7 +130,8 @@ double node_watts(const Profile& profile, const Activity& activity) {
   return watts;
 }
 
-// Tables 6, 10, 14 and 18 of the study of multilevel checkpointing: HDC without checkpoints.
+// The numbers come from tables 6, 10, 14 and 18 of the study of multilevel checkpointing: HDC
+// without checkpoints.
 TEST(Profile, OfAPublishedMachineGivesThePublishedPowerOfABusyNode) {
   EXPECT_NEAR(node_watts(built_in("theta-xc40"), {.utilisation = 1}), 298.37, 0.01);
   EXPECT_NEAR(node_watts(built_in("mira-bgq"), {.utilisation = 1}), 50.77, 0.01);
@@ -138,8 +139,8 @@ TEST(Profile, OfAPublishedMachineGivesThePublishedPowerOfABusyNode) {
   EXPECT_NEAR(node_watts(built_in("cooper-kaveri"), {.utilisation = 1}), 75.14, 0.01);
 }
 
-// What the printed fits give at the clocks of the published rule: 0.875 of the highest for
-// compression, 0.85 for writing.
+// These are the values of the printed fits at the clocks of the published rule: 0.875 of the
+// highest for compression, 0.85 for writing.
 TEST(Profile, OfAPublishedMachineHasThePublishedCurves) {
   const auto saved = [](const Profile& profile, const char* phase, double share) {
     const PowerCurve& curve = profile.phases.at(phase);

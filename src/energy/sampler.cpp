@@ -20,13 +20,13 @@
 namespace diapause::energy {
 namespace {
 
-constexpr double kProbeS = 0.1;       // at least so long a source has time to show that it is live
-constexpr double kLongestProbeS = 5;  // and at most
+constexpr double kProbeS = 0.1;       // a source has at least so long to show that it is live
+constexpr double kLongestProbeS = 5;  // and at most so long
 constexpr double kProbePeriodS = 0.005;
-constexpr double kMarkedShare = 1.0 / 500;  // of the time, for samples at marks
-constexpr double kMarksApartS = 0.01;       // at least: to wake the thread costs the caller, too
+constexpr double kMarkedShare = 1.0 / 500;  // part of the time that samples at marks may take
+constexpr double kMarksApartS = 0.01;  // at least, because waking the thread costs the caller, too
 
-// Names of meters, or {"auto"}, as the meters they mean.
+// Finds the meters of these names. The list {"auto"} means all of them.
 Result<std::vector<MeterEntry>> chosen_meters(const std::vector<std::string>& names) {
   std::vector<MeterEntry> chosen;
   std::vector<std::string_view> known;
@@ -86,19 +86,20 @@ struct SamplerState {
   const Profile profile;
   std::atomic<std::uint64_t> moved_bytes{0};
   std::atomic<bool> is_marked{false};
-  std::atomic<double> next_mark_s{0};  // marks before are passed over
+  std::atomic<double> next_mark_s{0};  // marks before this time are passed over
 
-  // Of all below; the collector's zones and total do not change once it has decided.
+  // It protects all members below. The collector's zones and total do not change once it has
+  // decided.
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::optional<Collector> collector;
   std::vector<Obstacle> obstacles;
-  std::vector<Obstacle> boards;  // that are left out
-  std::vector<Point> told;       // by now(), of each domain
+  std::vector<Obstacle> boards;  // boards that no meter covers
+  std::vector<Point> told;       // what now() has told, for each domain
   bool is_decided = false;
   bool ends = false;
 
-  std::optional<sys::Thread> thread;  // the last member: it goes first
+  std::optional<sys::Thread> thread;  // the last member, because it must end first
 };
 
 void SamplerState::run() {
@@ -113,12 +114,13 @@ void SamplerState::run() {
       collector->collect(sys::monotonic_s());
     }
     const double now_s = sys::monotonic_s();
-    next_s = std::max(next_s + period_s, now_s);  // what was missed is not made up for
+    next_s = std::max(next_s + period_s, now_s);  // missed samples are not made up for
     if (next_s <= now_s) next_s = now_s + period_s;
   } while (sample_where_marked(next_s));
 }
 
-// Sleeps until then but for marks. False if the thread is to end.
+// Sleeps until the given time, and samples at marks meanwhile. Returns false if the thread is to
+// end.
 bool SamplerState::sample_where_marked(double until_s) {
   std::unique_lock lock(mutex);
   while (true) {
@@ -133,7 +135,7 @@ bool SamplerState::sample_where_marked(double until_s) {
   }
 }
 
-// False if the thread is to end.
+// Returns false if the thread is to end.
 bool SamplerState::pause(double seconds) {
   std::unique_lock lock(mutex);
   changed.wait_for(lock, std::chrono::duration<double>(std::max(seconds, 0.0)),
@@ -160,8 +162,8 @@ void SamplerState::discover() {
   collector->collect(sys::monotonic_s());
 }
 
-// A counter that exists need not count. Keeps a processor busy for as long as any has shown no
-// life, but not for long; those that change rarely are waited for.
+// A counter that exists need not count. This keeps a processor busy as long as any counter has
+// shown no life, but not for long, and waits for those that change rarely.
 void SamplerState::probe() {
   const double begin_s = sys::monotonic_s();
   for (double undecided_s = collector->undecided_s(); undecided_s > 0;
@@ -227,8 +229,8 @@ double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 bool Sampler::is_running() const { return state_->thread.has_value(); }
 double Sampler::started_s() const { return state_->decided().began_s(); }
 double Sampler::cost_s() const { return state_->thread ? state_->thread->cpu_s() : 0; }
-// A mark that the thread overlooks as it is about to sleep is served late, and one sample more or
-// less is no matter.
+// If the thread overlooks a mark because it is about to sleep, the sample comes late, which does no
+// harm.
 void Sampler::mark() {
   if (!state_->thread || sys::monotonic_s() < state_->next_mark_s.load(std::memory_order_relaxed))
     return;

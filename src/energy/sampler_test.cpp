@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// A machine with one package, whose counter somebody drives at 100 W.
+// The machine has one package, whose counter a thread drives at 100 W.
 class Machine : public testing::Test {
  protected:
   Machine() {
@@ -67,9 +67,9 @@ class Machine : public testing::Test {
 
   const test_support::ScratchDirectory scratch_;
   const std::filesystem::path& root_ = scratch_.path();
-  // A moment, and between which numbers the counter stood when the sampler read it right before and
-  // right after. The numbers are as far apart as the machine is busy, and so a test may ask for no
-  // more than that.
+  // A moment, and the numbers between which the counter stood when the sampler read it, right
+  // before and right after. They lie further apart the busier the machine is, so a test may ask for
+  // no more than that.
   struct Moment {
     double time_s, least_j, most_j;
   };
@@ -84,7 +84,7 @@ class Machine : public testing::Test {
   std::thread driver_;
   std::atomic<bool> ends_{false};
   std::atomic<double> next_j_{0},
-      shown_j_{0};  // since the beginning: about to be written, and written
+      shown_j_{0};  // joules since the beginning: about to be written, and written
 };
 
 TEST_F(Machine, EnergyBetweenTwoMomentsIsWhatTheCounterSaysItIs) {
@@ -107,7 +107,7 @@ TEST_F(Machine, TheEnergyUntilAMarkIsKnownBetterThanThatBetweenSamples) {
   const auto sampler = start({"powercap"}, 60'000);
   ASSERT_THAT(sampler->domains(), SizeIs(1));
   bool is_known_well = false;
-  // A busy machine may take the sample late: then the times are too short to tell, and longer ones
+  // A busy machine may take the sample late. Then the times are too short to tell, and longer ones
   // are tried.
   for (int ms = 200; ms <= 6400 && !is_known_well; ms *= 2) {
     const auto marked = [&] {
@@ -118,7 +118,7 @@ TEST_F(Machine, TheEnergyUntilAMarkIsKnownBetterThanThatBetweenSamples) {
     };
     const double from_s = marked();
     const double to_s = marked();
-    // Were there no sample between from_s and now, the energy might as well be nothing or twice as
+    // Without a sample between from_s and now, the energy might as well be nothing or twice as
     // much.
     const Amount total = sampler->between(from_s, to_s).total;
     is_known_well = total.off.sampling_j < total.joules / 2;
@@ -141,8 +141,8 @@ TEST_F(Machine, FutureIsAGap) {
   EXPECT_GT(sampler->between(now_s - 0.01, now_s + 100).total.gap_s, 50);
 }
 
-// What is taken to go on between two readings of a slow sensor turns out to have been too much when
-// power falls.
+// A value that is taken to go on between two readings of a slow sensor turns out to have been too
+// high when power falls.
 TEST_F(Machine, WhatWasToldOfNowIsNeverTakenBack) {
   const auto sensor = root_ / "sys/class/hwmon/hwmon0";
   std::filesystem::create_directories(sensor);

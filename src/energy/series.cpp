@@ -6,13 +6,12 @@
 namespace diapause::energy {
 namespace {
 
-// Sums of many short stretches do not meet in the last bit, and nobody's source is as exact as
-// this.
+// Sums of many short stretches differ in the last bit, and no source is as exact as this.
 constexpr double kLeastGapS = 1e-6;
 constexpr double kLeastCoveredS = 1e-9;
 constexpr double kHeldUpdates = 1.5;
-// Where nothing tells the highest power of a source: so many times its mean, if no more was ever
-// seen between two samples.
+// Where the highest power of a source is not known, it is taken to be so many times its mean,
+// unless more was seen between two samples.
 constexpr double kMostOverMean = 2.5;
 
 auto first_not_before(const std::vector<Point>& points, double time_s) {
@@ -29,7 +28,7 @@ void Series::add(const Point& point) {
   }
   still_.reset();
   if (!points_.empty()) {
-    // What a source shows at once it may have collected for as long as it lags.
+    // A source that shows joules at once may have collected them for as long as it lags.
     const double seconds = point.time_s - points_.back().time_s + source_.lag_s;
     highest_w_ = std::max(highest_w_, (point.joules - points_.back().joules) / seconds);
   }
@@ -67,9 +66,9 @@ double Series::peak_w() const {
 }
 
 // A reading shows what was used until some moment of the last lag_s. So nothing that a reading
-// shows was used later than it, all that was used before lag_s is in it, and from one reading to
-// another moment the source has used something between nothing and the most that it can. A reading
-// after a gap does not show what was used before or in the gap.
+// shows was used later than the reading, and everything that was used before lag_s is in it. From
+// one reading to another moment the source has used something between nothing and the most that it
+// can. A reading after a gap does not show what was used before or in the gap.
 Series::Band Series::band(double time_s) const {
   const Point& last = still_ ? *still_ : points_.back();
   const double held_s =

@@ -12,9 +12,9 @@ namespace diapause::energy {
 
 // Says how far joules may be off, either way, by cause (docs/energy.md, "Uncertainty").
 struct Uncertainty {
-  double sampling_j = 0;     // samples are apart in time: errs at the ends of a stretch
+  double sampling_j = 0;     // samples are apart in time, which causes an error at both ends
   double sensor_j = 0;       // the source itself is off, by the same share everywhere
-  double attribution_j = 0;  // who is charged: charge.hpp
+  double attribution_j = 0;  // who is charged (charge.hpp)
   // It is false if nobody knows how far the source is off. Then sensor_j is no bound.
   bool is_bounded = true;
 
@@ -25,8 +25,8 @@ struct Uncertainty {
 struct Amount {
   double joules = 0;     // used in the seconds that are covered
   Uncertainty off;       // docs/energy.md
-  double gap_s = 0;      // seconds of the stretch of which the source knows nothing
-  double covered_s = 0;  // the others
+  double gap_s = 0;      // seconds of the stretch about which the source knows nothing
+  double covered_s = 0;  // the other seconds of the stretch
   // These are what the beginning and the end of the stretch add to off.sampling_j. Where two
   // stretches meet, one has too much what the other has too little.
   double begin_off_j = 0;
@@ -62,7 +62,9 @@ class Series {
   void add(const Point& point);
   bool empty() const { return points_.empty(); }
   const Point& first() const { return points_.front(); }
-  const Point& last() const { return points_.back(); }  // at which the source did not stand still
+  const Point& last() const {
+    return points_.back();
+  }  // the last point at which the source did not stand still
 
   // The point at a time between two that are known lies on the line between them; before the first
   // and long after the last nothing is covered.
@@ -80,7 +82,7 @@ class Series {
   double peak_w() const;
 
   Source source_;
-  double highest_w_ = 0;  // that was ever shown
+  double highest_w_ = 0;  // highest power that was ever shown
   std::vector<Point> points_;
   std::optional<Point> still_;  // the newest point, if the source stands still
 };

@@ -9,7 +9,7 @@
 namespace diapause::energy {
 namespace {
 
-// 100 W from 0 s on, a point each 0.1 s.
+// The power is 100 W from 0 s on, and there is a point every 0.1 s.
 Series constant_power(int points) {
   Series series({.update_s = 0.001, .lag_s = 0.001, .resolution_j = 0.001});
   for (int i = 0; i < points; ++i) series.add({0.1 * i, 10.0 * i, 0.1 * i});
@@ -66,7 +66,7 @@ TEST(Series, GapCountsOnlyWhereItLies) {
   EXPECT_NEAR(between(series, 2, 3.5).gap_s, 1, 1e-9);
 }
 
-// The highest power that this one can have is known.
+// The highest power of this source is known.
 Series limited_power(double watts, double peak_w) {
   Series series({.update_s = 0.001, .peak_w = peak_w});
   for (int i = 0; i < 100; ++i) series.add({1.0 * i, watts * i, 1.0 * i});
@@ -78,7 +78,7 @@ TEST(Series, UncertaintyGrowsWithTheDistanceToASample) {
   EXPECT_NEAR(between(series, 2, 8).off.sampling_j, 0, 1e-9);
   EXPECT_NEAR(between(series, 2.1, 8).off.sampling_j, 10, 1e-9);
   EXPECT_NEAR(between(series, 2.5, 8).off.sampling_j, 25,
-              1e-9);  // 50 J at least are behind, 75 J at most
+              1e-9);  // at least 50 J and at most 75 J were used before
   EXPECT_NEAR(between(series, 2.5, 8.5).off.sampling_j, 50, 1e-9);
 }
 
@@ -107,7 +107,7 @@ TEST(Series, WhereTwoStretchesMeetTheirErrorsCancel) {
   EXPECT_NEAR(first.begin_off_j + second.end_off_j, between(series, 2, 9).off.sampling_j, 1e-9);
 }
 
-// A source of 100 W that stands still from the first second to the third.
+// A source of 100 W stands still from the first second to the third.
 Series standing_still() {
   Series series({.update_s = 0.001, .lag_s = 0.001, .peak_w = 150});
   for (const double time_s : {0.0, 0.5, 1.0}) series.add({time_s, 100 * time_s, time_s});
@@ -178,7 +178,7 @@ TEST(AddUp, NothingIsCoveredIfAPartKnowsNothing) {
   EXPECT_EQ(add_up({}).covered_s, 0);
 }
 
-// Whatever the power was between the readings.
+// It holds whatever the power was between the readings.
 TEST(Series, TheTruthLiesWithinTheUncertaintyOnceTheMostPowerWasShown) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> watts(0, 200), seconds(0.001, 0.02), time(0, 9);

@@ -11,7 +11,7 @@ class Choice {
  public:
   explicit Choice(std::span<const Zone> zones) : zones_(zones) {}
 
-  // Takes the zones of that domain and kind; false if there are none.
+  // Takes the zones of that domain and kind. Returns false if there are none.
   bool take(Domain domain, Kind kind) {
     std::string_view first_meter;
     std::set<std::string> parts;
@@ -34,7 +34,7 @@ class Choice {
   void take_measured(std::initializer_list<Domain> domains) {
     for (const Domain domain : domains) take(domain, Kind::measured);
   }
-  // False if there are none of any.
+  // Returns false if no domain has any.
   bool take_modelled(std::initializer_list<Domain> domains) {
     bool any = false;
     for (const Domain domain : domains) any = take(domain, Kind::modelled) || any;

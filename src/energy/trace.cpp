@@ -48,8 +48,8 @@ std::optional<Zone> parse_domain(const json& object) {
   return zone;
 }
 
-// Joules to the microjoule and seconds to the microsecond: more would be noise, and nine digits a
-// row.
+// Joules are rounded to the microjoule and seconds to the microsecond. More digits would be noise,
+// and nine more in every row.
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct TraceHead {
 // A row is one moment. It has for each domain the energy since the beginning and the seconds that
 // it stands for.
 struct TraceRow {
-  double time_s = 0;  // since the beginning
+  double time_s = 0;  // seconds since the beginning
   std::vector<Point> points;
 };
 

@@ -56,7 +56,7 @@ TEST(Trace, ThatIsNoneIsRefused) {
   }
 }
 
-// The example of docs/formats/trace.md.
+// This is the example of docs/formats/trace.md.
 TEST(Trace, IsWhatItsDocumentShows) {
   std::ifstream document(std::filesystem::path(DIAPAUSE_SOURCE_DIR) / "docs/formats/trace.md");
   std::vector<std::string> lines;

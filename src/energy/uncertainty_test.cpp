@@ -33,10 +33,11 @@ class Chance {
   std::mt19937 random_;
 };
 
-// Power over time, in steps.
+// A power over time that changes in steps.
 class Truth {
  public:
-  // Constant, one step, square wave, ramp, noise, bursts shorter than most periods.
+  // The power is constant, one step, a square wave, a ramp, noise, or bursts shorter than most
+  // periods.
   static constexpr int kKinds = 6;
 
   Truth(int kind, double seconds, Chance& chance) : end_s_(seconds) {
@@ -96,7 +97,7 @@ enum class Fault {
 };
 
 struct Kind {
-  int power = 0;  // of the curve
+  int power = 0;  // kind of the curve
   Quantity quantity = Quantity::energy;
   bool tells_peak = false;
   Fault fault = Fault::none;
@@ -174,8 +175,8 @@ class MadeUpMeter final : public Meter {
   bool loses_ = false;
 };
 
-// Returns how far the joules of one phase are off the truth, as a share of what they may be off.
-// nullopt: nothing is told.
+// Returns how far the joules of one phase are off the truth, as a share of how far they may be off.
+// The result is empty if nothing is told.
 std::optional<double> off_share(const Kind& kind, Chance& chance) {
   const double longest_s = kind.fault == Fault::slow ? 120 : 30;
   const Truth truth(kind.power, chance.over_decades(kind.fault == Fault::slow ? 40 : 5, longest_s),
@@ -203,8 +204,9 @@ std::optional<double> off_share(const Kind& kind, Chance& chance) {
 }
 
 struct Outcome {
-  double covered = 0;           // as a share of all cases
-  double needed_in_median = 0;  // by 99 of 100 cases of a kind, as a share of what is told
+  double covered = 0;  // a share of all cases
+  double needed_in_median =
+      0;  // by 99 of 100 cases of a kind, as a share of the joules that are told
 };
 
 Outcome outcome_of(Fault fault, std::uint32_t seed) {
@@ -240,7 +242,8 @@ TEST(Uncertainty, CoversTheTruthAndIsNotMuchWiderThanItMustBe) {
   RecordProperty("needed_percent", static_cast<int>(100 * outcome.needed_in_median));
 }
 
-// A sensor of power that stands still looks like one of a constant power: nobody can tell.
+// A sensor of power that stands still looks like one that shows a constant power; nobody can tell
+// them apart.
 TEST(Uncertainty, CoversTheTruthUnderPoorMeters) {
   for (const Fault fault : {Fault::slow, Fault::coarse, Fault::stops, Fault::silence})
     EXPECT_GE(outcome_of(fault, 18).covered, 0.99) << static_cast<int>(fault);

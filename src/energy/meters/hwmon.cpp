@@ -1,6 +1,6 @@
-// Sensors of /sys/class/hwmon: counters of AMD sockets, rails of Grace, power meters of ACPI, and
-// whatever else has a power rail. hwmonN is another chip after each boot: what it is stands in its
-// file `name` and in the labels.
+// Reads the sensors of /sys/class/hwmon: counters of AMD sockets, rails of Grace, power meters of
+// ACPI, and every other chip that has a power rail. hwmonN is another chip after each boot, so its
+// file `name` and its labels say what it is.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kHwmonFolder = "/sys/class/hwmon";
 constexpr std::string_view kHwmonHelp =
     "`chmod a+r` it as root, or let a udev rule do so at each boot";
-// Rails of boards often hang on slow buses; the kernel waits for them.
+// Rails of boards often hang on slow buses, and the kernel waits for them.
 constexpr double kBoardUpdateS = 1;
 
 struct Meaning {
@@ -25,7 +25,7 @@ std::string after(const std::string& text, std::string_view prefix) {
   return text.substr(prefix.size());
 }
 
-// power_meter: power1_oem_info names the rails of Grace; a meter that names nothing is one of the
+// A power_meter names the rails of Grace in power1_oem_info. A meter that names nothing covers the
 // whole node.
 Meaning meaning_of_acpi(const std::string& info) {
   constexpr std::pair<std::string_view, Domain> kRails[] = {
@@ -39,7 +39,8 @@ Meaning meaning_of_acpi(const std::string& info) {
   return {Domain::node, ""};
 }
 
-// "5.0%", or "95.0%" of firmware that tells how much is right and not how much is off.
+// The text is "5.0%", or "95.0%" where the firmware tells how much is right and not how much is
+// off.
 std::optional<double> told_accuracy(const std::string& text) {
   double percent = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
@@ -73,7 +74,7 @@ class Chips {
     return sys::read_value(kernel_, path).value_or("");
   }
 
-  // Either power1_average or power1_input; where there are both, they tell of the same.
+  // The file is power1_average or power1_input. Where both exist, they show the same rail.
   bool is_power(const std::string& file, const std::string& directory) const {
     if (!file.starts_with("power")) return false;
     if (file.ends_with("_average")) return true;
@@ -83,7 +84,7 @@ class Chips {
 
   static std::string stem(const std::string& file) { return file.substr(0, file.find('_')); }
 
-  // amd_energy: "Esocket0", and "Ecore000" for each core, which is inside.
+  // amd_energy has "Esocket0", and "Ecore000" for each core, which is contained in the socket.
   void add_energy(const std::string& name, const std::string& directory, const std::string& file) {
     const std::string label = text(directory + "/" + stem(file) + "_label");
     constexpr std::string_view kSocket = "Esocket";
@@ -97,8 +98,8 @@ class Chips {
   void add_power(const std::string& name, const std::string& directory, const std::string& file) {
     Meaning meaning{Domain::other,
                     label_or(text(directory + "/" + stem(file) + "_label"), name, file)};
-    // A graphics unit in a processor has no limit of its own, and its number may be that of all the
-    // processor.
+    // A graphics unit in a processor has no limit of its own, and its value may be that of the
+    // whole processor.
     const bool is_board = !text(directory + "/" + stem(file) + "_cap").empty();
     if (name == "amdgpu" && is_board) meaning = {Domain::gpu, "amdgpu"};
     if (name == "power_meter")
@@ -115,7 +116,7 @@ class Chips {
     }
   }
 
-  // Names of chips and labels need not be unique, domains and parts must be.
+  // Names of chips and labels need not be unique, but domains and parts must be.
   NumberFile& add(const std::string& name, const std::string& directory, const std::string& file,
                   Meaning meaning) {
     const auto is_taken = [&] {

@@ -1,6 +1,6 @@
-// The power of the whole node as its management controller sees it: IPMI's data centre extension
-// (DCMI), "Get Power Reading". Answers take long, and the controllers have little time: one
-// question each two seconds.
+// Reads the power of the whole node from its management controller, by "Get Power Reading" of
+// IPMI's data centre extension (DCMI). Answers take long and the controllers are slow, so one
+// question is asked every two seconds.
 #include "sys/ipmi.hpp"
 
 #include <array>
@@ -14,13 +14,14 @@ constexpr const char* kDevice = "/dev/ipmi0";
 constexpr std::string_view kIpmiHelp =
     "Only root may use it: `chmod a+rw` it as root, or let a udev rule do so at each boot";
 constexpr double kAskEachS = 2;
-constexpr double kWaitS = 10;  // then the answer is taken for lost
+constexpr double kWaitS = 10;  // after this time the answer is taken for lost
 
 constexpr std::uint8_t kGroupExtension = 0x2c;
 constexpr std::uint8_t kGetPowerReading = 0x02;
 constexpr std::uint8_t kDcmi = 0xdc;
 constexpr std::array<std::uint8_t, 4> kSystemPower = {kDcmi, 0x01, 0x00, 0x00};
-// completion code, DCMI, watts now, least, most, mean (2 bytes each), time (4), period (4), state
+// The answer holds a completion code, the DCMI id, watts now, least, most and mean (2 bytes each),
+// a time (4), a period (4), and a state.
 constexpr std::size_t kAnswerBytes = 18;
 constexpr std::uint8_t kIsMeasured = 0x40;
 
@@ -73,7 +74,8 @@ class Ipmi final : public Meter {
     if (!answer) {
       is_waiting_ = false;
       out.push_back({0, now_s, fail(answer.error())});
-    } else if (*answer && (*answer)->id == id_) {  // others are late answers to what was given up
+    } else if (*answer &&
+               (*answer)->id == id_) {  // others are late answers to questions that were given up
       is_waiting_ = false;
       out.push_back({0, now_s, watts_in((*answer)->data)});
     }

@@ -1,5 +1,6 @@
-// Power from a profile of the machine and from what the node does. One zone for each domain of the
-// profile, and, if the profile has the rest of the node too, the node as their sum.
+// Computes power from a profile of the machine and from what the node does. There is one zone for
+// each domain of the profile. If the profile has the rest of the node too, the node is a zone as
+// well, as their sum.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,9 +13,9 @@
 namespace diapause::energy {
 namespace {
 
-// A look at the node costs more than everything else that a sampler does: at 10 Hz, each third
-// sample has one. The first one comes sooner, and so does one that is asked for, but as the kernel
-// counts processor time in steps of 10 ms, less would be a matter of chance.
+// A look at the node costs more than everything else that a sampler does, so at 10 Hz each third
+// sample has one. The first look comes sooner, and so does one that is asked for. Less than this
+// would be a matter of chance, because the kernel counts processor time in steps of 10 ms.
 constexpr double kLookS = 0.25;
 constexpr double kLeastLookS = 0.03;
 
@@ -37,8 +38,8 @@ class Model final : public Meter {
     if (now_s - looked_s_ >= (has_looked_ ? kLookS : kLeastLookS)) look(now_s, out);
   }
 
-  // Too soon after a look at the node, power is taken to be what it was; the next look puts that
-  // right, but never takes back what was told. Before the first look nothing is told.
+  // Too soon after a look at the node, power is taken to be what it was. The next look corrects
+  // that, but never takes back what was told. Before the first look nothing is told.
   void read_well(double now_s, std::vector<Reading>& out) override {
     if (!has_begun_) return begin(now_s, out);
     if (now_s - looked_s_ >= kLeastLookS) {
@@ -65,7 +66,7 @@ class Model final : public Meter {
     zones_.push_back(std::move(zone));
   }
 
-  // Counts from 1: a counter at 0 is taken for one that cannot be read.
+  // Values begin at 1, because a counter at 0 is taken for one that cannot be read.
   void begin(double now_s, std::vector<Reading>& out) {
     has_begun_ = true;
     looked_s_ = now_s;
@@ -119,7 +120,7 @@ class Model final : public Meter {
   bool has_looked_ = false;
   double looked_s_ = 0;
   std::vector<double> watts_;
-  std::vector<double> confirmed_j_;  // until looked_s_
+  std::vector<double> confirmed_j_;  // joules up to looked_s_
   std::vector<std::uint64_t> told_uj_;
 };
 
@@ -132,8 +133,8 @@ bool is_virtual_machine(sys::Kernel& kernel, const std::string& cpuinfo) {
   return is_virtual;
 }
 
-// What a virtual machine is given of its host, nobody here knows; so the guess of a profile for any
-// machine has no bound.
+// The host of a virtual machine is not known here, so the guess of a profile for any machine has no
+// bound.
 Accuracy accuracy_of(const Environment& environment) {
   const Profile& profile = environment.profile;
   if (!profile.error) return {std::nullopt, "the profile does not say how far it is off"};

@@ -1,4 +1,4 @@
-// What meters share whose zones are files with one number each.
+// This is shared by meters whose zones are files with one number each.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ struct NumberFile {
 
 class NumberFiles final : public Meter {
  public:
-  // Everything that is there at the moment, with paths as they are now.
+  // Returns every file that exists at the moment, with its present path.
   using Search = std::function<std::vector<NumberFile>()>;
 
-  // Opens what `search` finds. What cannot be read becomes an obstacle; `help` is added where
-  // permission is missing. Where a file fails later, it searches again, at most once a second, and
-  // goes on with the file of the same domain and part, wherever it is now. Files of zones whose
-  // update_s is a second or more are read once in that time.
+  // Opens what `search` finds. A file that cannot be read becomes an obstacle; `help` is added
+  // where permission is missing. Where a file fails later, it searches again, at most once a
+  // second, and goes on with the file of the same domain and part, wherever it is now. Files of
+  // zones whose update_s is a second or more are read once in that time.
   static Discovery open(std::string_view name, const Environment& environment, Search search,
                         std::string_view help);
 
@@ -42,7 +42,7 @@ class NumberFiles final : public Meter {
   sys::Kernel& kernel_;
   Search search_;
   std::vector<Zone> zones_;
-  std::vector<sys::ValueFile> files_;  // of each zone
+  std::vector<sys::ValueFile> files_;  // one for each zone
   std::vector<double> read_s_;         // when each was read last
   double searched_s_ = -1e9;
 };

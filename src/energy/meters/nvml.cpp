@@ -1,6 +1,6 @@
-// NVIDIA's boards, through the driver's library, which is loaded if it is there. Boards since Volta
-// count energy; of older ones power is integrated. A slice of a board (MIG) has no meter of its
-// own.
+// Reads NVIDIA's boards through the driver's library, which is loaded if it is installed. Boards
+// since Volta count energy; the power of older ones is integrated. A slice of a board (MIG) has no
+// meter of its own.
 #include <fmt/core.h>
 
 #include <array>
@@ -15,7 +15,7 @@ constexpr double kEnergyUpdateS = 0.1;
 constexpr double kPowerUpdateS = 0.1;
 constexpr double kMostGpuW = 10000;
 
-// The part of the library's interface that is used here.
+// This is the part of the library's interface that is used here.
 using Device = void*;
 struct Functions {
   int (*init)() = nullptr;
@@ -97,7 +97,7 @@ class Nvml final : public Meter {
     return error;
   }
 
-  // 0, or why the board tells neither energy nor power.
+  // Returns 0, or the error for which the board tells neither energy nor power.
   int add(unsigned index, Device device) {
     unsigned long long value = 0;
     Zone zone;
@@ -127,7 +127,7 @@ class Nvml final : public Meter {
   const Functions functions_;
   bool is_open_ = false;
   std::vector<Zone> zones_;
-  std::vector<Device> devices_;  // of each zone
+  std::vector<Device> devices_;  // one for each zone
 };
 
 }  // namespace

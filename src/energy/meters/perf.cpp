@@ -1,5 +1,5 @@
-// RAPL through the kernel's performance counters: power/energy-*. The kernel takes care of counters
-// that go round.
+// Reads RAPL through the kernel's performance counters power/energy-*. The kernel takes care of
+// counters that go round.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -29,9 +29,9 @@ constexpr Event kEvents[] = {{"energy-psys", Domain::psys},
                              {"energy-gpu", Domain::uncore},
                              {"energy-ram", Domain::dram}};
 
-// "0,18" or "0-1": processors. What comes behind something else is left out.
+// The text "0,18" or "0-1" names processors. Everything after an unknown character is left out.
 std::vector<int> parse_cpus(const std::string& text) {
-  constexpr int kMost = 4096;  // of a range
+  constexpr int kMost = 4096;  // processors in a range
   std::vector<int> cpus;
   const char* const end = text.data() + text.size();
   for (const char* at = text.data(); at != end;) {
@@ -49,7 +49,7 @@ std::vector<int> parse_cpus(const std::string& text) {
   return cpus;
 }
 
-// "event=0x02".
+// The text is like "event=0x02".
 std::optional<std::uint64_t> parse_event(const std::string& text) {
   constexpr std::string_view kPrefix = "event=0x";
   if (!text.starts_with(kPrefix)) return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<std::uint64_t> parse_event(const std::string& text) {
   return error == std::errc() && at == end ? std::optional(config) : std::nullopt;
 }
 
-// Joules of a count; 0 if that is no number.
+// Returns the joules of one count, or 0 if the text is no number.
 double parse_scale(const std::string& text) {
   double joules = 0;
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), joules);
@@ -83,7 +83,7 @@ class Perf final : public Meter {
       if (!config || !(joules > 0)) continue;
       for (const int cpu : cpus) {
         open(event, static_cast<std::uint32_t>(*type), *config, {joules, cpu});
-        if (event.domain == Domain::psys) break;  // one for all packages
+        if (event.domain == Domain::psys) break;  // one counter serves all packages
       }
     }
     return std::move(obstacles_);
@@ -139,7 +139,7 @@ class Perf final : public Meter {
   std::string root_;
   std::string unit_;
   std::vector<Zone> zones_;
-  std::vector<sys::PerfCounter> counters_;  // of each zone
+  std::vector<sys::PerfCounter> counters_;  // one for each zone
   std::vector<Obstacle> obstacles_;
 };
 

@@ -1,6 +1,6 @@
-// Cray and HPE: what the blade measures of the node and its parts, in /sys/cray/pm_counters,
-// readable by everybody. The files hold a number, a unit and a time: "6954361 J 1644940393293043
-// us".
+// Reads the energy that a blade of Cray or HPE measures for the node and its parts, in
+// /sys/cray/pm_counters, which everybody may read. The files hold a number, a unit and a time:
+// "6954361 J 1644940393293043 us".
 #include <algorithm>
 
 #include "energy/meters/number_files.hpp"

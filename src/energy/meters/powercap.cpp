@@ -1,6 +1,6 @@
-// RAPL through /sys/class/powercap: Intel and AMD. One zone for each package and each of its parts.
-// Their numbers change when a zone comes or goes (psys), so that what a zone is stands in its file
-// `name` only.
+// Reads RAPL through /sys/class/powercap on Intel and AMD. There is one zone for each package and
+// each of its parts. Their numbers change when a zone comes or goes (psys), so only its file `name`
+// says what a zone is.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,15 +14,15 @@ namespace {
 constexpr const char* kPowercapFolder = "/sys/class/powercap";
 constexpr std::string_view kPowercapHelp =
     "Only root may read it: `chmod a+r` it as root, or let a udev rule do so at each boot";
-// Twice the largest server processors of today and more: a counter that was set to 0 looks like
-// megawatts.
+// This is more than twice what the largest server processors of today draw. A counter that was
+// reset to 0 looks like megawatts.
 constexpr double kMostZoneW = 4000;
 constexpr double kMostDramW = 1000;
-// The limits that a processor may be set to are means of a second; for moments it draws more.
+// The limits of a processor are means over a second; for moments it draws more.
 constexpr double kPeakOverLimit = 1.5;
-// Counters of their own are joules apart soon after boot.
+// Two different counters are joules apart soon after boot.
 constexpr std::uint64_t kMirrorUj = 1000000;
-constexpr double kSteps = 4294967295;  // of a counter of 32 bits, until it goes round
+constexpr double kSteps = 4294967295;  // steps of a counter of 32 bits until it goes round
 
 // "package-1" is part "1", and "package-1-die-0" part "1/0".
 std::optional<std::string> package_part(std::string_view name) {
@@ -52,12 +52,12 @@ class Tree {
     found_.clear();
     names_ = sys::list_names(kernel_, folder_).value_or(std::vector<std::string>());
     add_packages("intel-rapl:");
-    add_packages("intel-rapl-mmio:");  // the same counters by another way
+    add_packages("intel-rapl-mmio:");  // the same counters, reached in another way
     return std::move(found_);
   }
 
  private:
-  // "intel-rapl:0" is a package or psys, "intel-rapl:0:1" a part of it.
+  // "intel-rapl:0" is a package or psys, and "intel-rapl:0:1" is a part of it.
   void add_packages(std::string_view prefix) {
     for (const std::string& name : names_) {
       if (!name.starts_with(prefix) || name.find(':', prefix.size()) != std::string::npos) continue;
@@ -100,7 +100,7 @@ class Tree {
     return first && second && std::max(*first, *second) - std::min(*first, *second) < kMirrorUj;
   }
 
-  // 0: it tells none.
+  // Returns 0 if the zone tells no limit.
   double highest_limit_w(const std::string& directory) const {
     std::uint64_t highest_uw = 0;
     for (const char* const file : {"constraint_0_max_power_uw", "constraint_1_max_power_uw"}) {

@@ -1,5 +1,5 @@
-// All meters there are, and what they need to find their sources. A new meter is one file beside
-// this one, and one line in registry.cpp.
+// Lists all meters, and what they need to find their sources. A new meter is one file beside this
+// one, and one line in registry.cpp.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,14 @@ struct Environment {
   const config::EnergySettings& settings;
   const Profile& profile;  // outlives the meters
   const std::atomic<std::uint64_t>&
-      moved_bytes;  // through memory, as far as we know it; outlives the meters
+      moved_bytes;  // bytes through memory, as far as we know them; outlives the meters
   std::string nvml_library = "libnvidia-ml.so.1";
   std::string path(std::string_view absolute) const {
     return settings.root + std::string(absolute);
   }
 };
 
-// Of the counters that processors keep, however they are read.
+// Returns the accuracy of the counters that processors keep, however they are read.
 Accuracy rapl_accuracy(Domain domain);
 
 // `meter` is null where there is nothing to read.
@@ -39,11 +39,11 @@ struct Discovery {
 
 struct MeterEntry {
   std::string_view name;
-  std::string_view what;  // one line for people
+  std::string_view what;  // one line for users
   Discovery (*discover)(const Environment& environment);
 };
 
-// Where two tell of one domain and part, the one that comes first counts.
+// Where two of them tell of the same domain and part, the first one counts.
 std::span<const MeterEntry> all_meters();
 
 Discovery discover_replay(const Environment& environment);

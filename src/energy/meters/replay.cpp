@@ -1,5 +1,6 @@
-// A recorded trace (docs/formats/trace.md), played from the moment it is opened as if its sources
-// were here. For machines without counters, and for tests of whatever depends on energy.
+// Plays a recorded trace (docs/formats/trace.md) from the moment at which it is opened, as if its
+// sources were here. It is for machines without counters, and for tests of everything that depends
+// on energy.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace diapause::energy {
 namespace {
 
-// Rounding of the file, twice.
+// Two values of the file are rounded.
 constexpr double kLeastCoveredS = 2e-6;
 
 class Replay final : public Meter {
@@ -41,7 +42,7 @@ class Replay final : public Meter {
   }
 
  private:
-  // The next row whose time has come.
+  // Returns the next row whose time has come, or null.
   const TraceRow* next_row(double until_s) {
     if (!has_row_) read_row();
     if (!has_row_ || row_.time_s > until_s) return nullptr;
@@ -66,7 +67,7 @@ class Replay final : public Meter {
   }
 
   // A gap of the trace is a gap here. Where nothing moved, not even the seconds, the source had not
-  // told yet: what comes next may stand for that time, too.
+  // told yet, so the next value may stand for that time, too.
   void play(const TraceRow& row, std::vector<Reading>& out) {
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       const Point& point = row.points[i];
@@ -85,13 +86,13 @@ class Replay final : public Meter {
 
   sys::LineFile file_;
   std::vector<Zone> zones_;
-  std::vector<Point> last_;  // row of each zone
+  std::vector<Point> last_;  // the last row of each zone
   bool is_first_ = true;
   double began_s_ = -1;
   std::uint64_t line_ = 1;
   TraceRow row_;
   bool has_row_ = false;
-  std::string trouble_;  // why there is no next row
+  std::string trouble_;  // the reason why there is no next row
 };
 
 Result<std::unique_ptr<Meter>> open(sys::Kernel& kernel, const std::string& path) {

@@ -15,11 +15,11 @@
 namespace diapause::energy {
 namespace {
 
-// Older lines than this are of no use: nobody was here then. Of as far in the future none can be:
-// it would make all that come after it too old.
+// Older lines than this are useless, because nobody was here then. A line that is as far in the
+// future is refused: it would make all later lines too old.
 constexpr double kRecentS = 5;
 constexpr double kMost =
-    1e12;  // W or J; more is no reading, and has no room in a number of microjoules
+    1e12;  // W or J; more is no reading, and does not fit into a number of microjoules
 constexpr std::uint64_t kTailBytes = 65536;
 constexpr double kUsualUpdateS = 1;
 
@@ -45,7 +45,7 @@ std::optional<double> number_of(std::string_view cell) {
   return value;
 }
 
-// What comes behind the last '_' of a column's name.
+// A unit stands behind the last '_' of a column's name.
 struct Unit {
   std::string_view suffix;
   double factor;
@@ -62,10 +62,10 @@ const Unit* unit_of(std::string_view suffix, std::span<const Unit> units) {
 
 struct Column {
   std::size_t cell;
-  double factor;  // to W or J
+  double factor;  // converts to W or J
 };
 
-// "cpu0" is package 0. What has no meaning here keeps its name.
+// "cpu0" is package 0. A name that has no meaning here is kept.
 void name_rail(std::string_view rail, Zone& zone) {
   const std::size_t digits = rail.find_last_not_of("0123456789") + 1;
   std::string_view word = rail.substr(0, digits);
@@ -79,7 +79,7 @@ void name_rail(std::string_view rail, Zone& zone) {
 
 class Stream final : public Meter {
  public:
-  // `here_s`: added to a time of the file gives sys::monotonic_s().
+  // `here_s` is added to a time of the file to give sys::monotonic_s().
   Stream(sys::LineFile file, double here_s) : file_(std::move(file)), here_s_(here_s) {}
 
   Status read_head(const std::string& line) {
@@ -158,7 +158,7 @@ class Stream final : public Meter {
       const auto value =
           columns_[i].cell < cells.size() ? number_of(cells[columns_[i].cell]) : std::nullopt;
       if (!value || *value * columns_[i].factor > kMost) continue;
-      // A meter's noise goes below 0 where next to nothing is drawn.
+      // A meter's noise goes below 0 where hardly any power is drawn.
       out.push_back({i, time_s,
                      static_cast<std::uint64_t>(std::max(0.0, *value * columns_[i].factor * 1e6))});
     }
@@ -168,9 +168,9 @@ class Stream final : public Meter {
   const double here_s_;
   double time_factor_ = 1;
   std::vector<Zone> zones_;
-  std::vector<Column> columns_;  // of each zone
+  std::vector<Column> columns_;  // one for each zone
   bool has_recent_ = false;
-  // How far the last line was off that was left out for its time; 0: the last one was not.
+  // This is how far the time of the last line was off if that line was left out for it, and else 0.
   double off_s_ = 0;
 };
 
