@@ -1,6 +1,7 @@
 """Started by the command `diapause`, with whatever Python is the first in PATH.
 
-The packages of a distribution are for its own Python only: where the first one has not what is needed, that one is tried.
+The packages of a distribution are for its own Python only: where the first one has not what is
+needed, that one is tried.
 """
 
 import importlib.util

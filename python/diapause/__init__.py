@@ -33,39 +33,45 @@ study      repeats published studies
 import os
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from diapause.failures import (AgainError, ArgumentError, BusyError, CommError, ConfigError, CorruptError,
-                               DeniedError, DiapauseError, FullError, InputOutputError, InternalError, MismatchError,
-                               NoMemoryError, NotFoundError, OffError, WaitTimeoutError)
-from diapause.instance import (CAPTURED, CHANGING, CONSTANT, LATTICE, NEWEST, STABLE, SZ3, ZFP, Instance, StoredRegion)
+from diapause.failures import (AgainError, ArgumentError, BusyError, CommError, ConfigError,
+                               CorruptError, DeniedError, DiapauseError, FullError,
+                               InputOutputError, InternalError, MismatchError, NoMemoryError,
+                               NotFoundError, OffError, WaitTimeoutError)
+from diapause.instance import (CAPTURED, CHANGING, CONSTANT, LATTICE, NEWEST, STABLE, SZ3, ZFP,
+                               Instance, StoredRegion)
 from diapause.library import CheckpointInfo, Progress, RestartInfo, StopInfo
 
 if TYPE_CHECKING:  # open_version imports it when it is called
     from diapause.versions import StoredVersion
 
 __all__ = [
-    "open", "open_version", "Instance", "StoredRegion", "CheckpointInfo", "Progress", "RestartInfo", "StopInfo", "NEWEST", "CAPTURED",
-    "CHANGING", "STABLE", "CONSTANT", "LATTICE", "SZ3", "ZFP", "AgainError", "DiapauseError", "ArgumentError",
-    "BusyError", "CommError", "ConfigError", "CorruptError", "DeniedError", "FullError", "InputOutputError", "InternalError", "MismatchError",
-    "NoMemoryError", "NotFoundError", "OffError", "WaitTimeoutError",
+    "open", "open_version", "Instance", "StoredRegion", "CheckpointInfo", "Progress", "RestartInfo",
+    "StopInfo", "NEWEST", "CAPTURED", "CHANGING", "STABLE", "CONSTANT", "LATTICE", "SZ3", "ZFP",
+    "AgainError", "DiapauseError", "ArgumentError", "BusyError", "CommError", "ConfigError",
+    "CorruptError", "DeniedError", "FullError", "InputOutputError", "InternalError",
+    "MismatchError", "NoMemoryError", "NotFoundError", "OffError", "WaitTimeoutError",
 ]
 
 
 Path = Union[str, "os.PathLike[str]"]
 
 
-def open_version(job: str, version: "int | None" = None, *, directory: "Path | None" = None, config: "Path | None" = None,
-                 memory: "Path | None" = None, local: "Path | None" = None, global_: "Path | None" = None) -> "StoredVersion":
-    """Opens a version on disk as a mapping of region names to NumPy arrays, without the program that took it. Every byte is
-    checked, and the arrays are mapped and read-only. Without a number it opens the newest complete version. Use it in a
-    `with` block. The command `diapause` must be installed. `config`, `memory`, `local` and `global_` are its options, and
-    `directory` is a directory for the arrays."""
+def open_version(job: str, version: "int | None" = None, *, directory: "Path | None" = None,
+                 config: "Path | None" = None, memory: "Path | None" = None,
+                 local: "Path | None" = None, global_: "Path | None" = None) -> "StoredVersion":
+    """Opens a version on disk as a mapping of region names to NumPy arrays, without the program
+    that took it. Every byte is checked, and the arrays are mapped and read-only. Without a number
+    it opens the newest complete version. Use it in a `with` block. The command `diapause` must be
+    installed. `config`, `memory`, `local` and `global_` are its options, and `directory` is a
+    directory for the arrays."""
     from diapause.versions import StoredVersion
 
-    return StoredVersion(job, version, directory=directory, config=config, memory=memory, local=local, global_=global_)
+    return StoredVersion(job, version, directory=directory, config=config, memory=memory,
+                         local=local, global_=global_)
 
 
 def open(name: str, comm: Optional[Any] = None, config: "Path | None" = None) -> Instance:
-    """Opens an instance for this process, or on all ranks of an mpi4py communicator. `name` is 1 to 64 letters, digits,
-    '.', '_' and '-'. `config` is the path of a TOML file; without it the file of $DIAPAUSE_CONFIG counts, if that is set.
-    Messages go to the logger `diapause`. Collective."""
+    """Opens an instance for this process, or on all ranks of an mpi4py communicator. `name` is 1 to
+    64 letters, digits, '.', '_' and '-'. `config` is the path of a TOML file; without it the file
+    of $DIAPAUSE_CONFIG counts, if that is set. Messages go to the logger `diapause`. Collective."""
     return Instance(name, comm, config)

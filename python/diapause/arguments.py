@@ -1,4 +1,5 @@
-"""Checks of arguments: what cannot be used is refused by its name, before C takes it for something else."""
+"""Checks of arguments: what cannot be used is refused by its name, before C takes
+it for something else."""
 
 import math
 import operator
@@ -14,7 +15,8 @@ _INT_MOST = 2**31 - 1
 
 def expected(what: str, wanted: str, value: Any) -> TypeError:
     """The exception for a value of a type that cannot be used."""
-    return TypeError(f"{what}: {wanted} is expected, not {'None' if value is None else type(value).__name__}")
+    return TypeError(
+        f"{what}: {wanted} is expected, not {'None' if value is None else type(value).__name__}")
 
 
 def name_of(what: str, value: Any) -> bytes:
@@ -26,7 +28,8 @@ def name_of(what: str, value: Any) -> bytes:
     try:
         return value.encode(errors="surrogateescape")
     except UnicodeEncodeError:
-        raise failure(ARGUMENT, f"{what} {value!r}: a name is text that can be written as UTF-8") from None
+        raise failure(ARGUMENT,
+                      f"{what} {value!r}: a name is text that can be written as UTF-8") from None
 
 
 def names_of(what: str, values: Any) -> List[bytes]:
@@ -50,7 +53,8 @@ def path_of(what: str, value: Any) -> Optional[bytes]:
 
 
 def whole_number(what: str, value: Any, least: int = -_INT_MOST - 1, most: int = _INT_MOST) -> int:
-    """A number that ctypes takes as it is: of one with more bits than C has it would take the last ones."""
+    """A number that ctypes takes as it is: of one with more bits than C has it
+    would take the last ones."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -1,4 +1,5 @@
-"""NumPy arrays that a program may replace: what must stay the same, and arrays of another length like them."""
+"""NumPy arrays that a program may replace: what must stay the same, and arrays of
+another length like them."""
 
 import sys
 from typing import Any, NamedTuple, Tuple
@@ -25,7 +26,8 @@ class Kind(NamedTuple):
     def fits(self, element_bytes: int, count: int) -> bool:
         """Returns whether so many elements are whole rows of such an array."""
         rows = self.row_elements
-        return self.dtype.itemsize == element_bytes and rows > 0 and count % rows == 0 and (self.dims > 0 or count == 1)
+        return (self.dtype.itemsize == element_bytes and rows > 0 and count % rows == 0
+                and (self.dims > 0 or count == 1))
 
     def empty(self, count: int) -> Any:
         """Returns an array of `count` elements."""
@@ -57,16 +59,20 @@ class Attribute:
         self.kind = Kind(data.dtype, data.ndim, data.shape[1:], "C" if is_in_c_order else "F")
 
     def get(self) -> Any:
-        return self._owner[self._name] if isinstance(self._owner, dict) else getattr(self._owner, self._name)
+        return (self._owner[self._name] if isinstance(self._owner, dict)
+                else getattr(self._owner, self._name))
 
     def get_like_the_first(self) -> Any:
-        """The array that is there now. One of another kind would be taken for one of this kind by a restart."""
+        """The array that is there now. One of another kind would be taken for one of
+        this kind by a restart."""
         data = self.get()
         if not _is_array(data):
             raise expected(f"region '{self._region}'", "a NumPy array", data)
         if not _is_of(data, self.kind):
-            raise failure(ARGUMENT, f"region '{self._region}': the array has been replaced by one of another kind: type, number of"
-                                    " dimensions, all dimensions but the first, and C or Fortran order must stay the same")
+            raise failure(ARGUMENT,
+                          f"region '{self._region}': the array has been replaced by one of another "
+                          "kind: type, number of dimensions, all dimensions but the first, and C "
+                          "or Fortran order must stay the same")
         return data
 
     def has_kind(self) -> bool:

@@ -12,8 +12,8 @@ from diapause.files import Trouble
 
 TROUBLE = 3  # the exit status of the command `diapause` for all that is not done
 
-STUDIES_OF_RUNS = ("study-failures", "study-flush", "study-levels", "study-messages", "study-throttle", "study-transparent",
-                   "study-writes")
+STUDIES_OF_RUNS = ("study-failures", "study-flush", "study-levels", "study-messages",
+                   "study-throttle", "study-transparent", "study-writes")
 
 MISSING = """\
 diapause: {python} has no module '{module}'. Install it:
@@ -44,8 +44,9 @@ def _accounts(paths):
     for path in paths:
         ledger = records.read_ledger(path)
         if not ledger.energy:
-            raise records.RecordError(f"{path} has no energy line yet: let the job close its instance, or run it again if "
-                                      "an older version of the library wrote this")
+            raise records.RecordError(f"{path} has no energy line yet: let the job close its "
+                                      "instance, or run it again if an older version of the "
+                                      "library wrote this")
         named.append((records.printable(_name_of(path)), account.Account(ledger)))
     return named
 
@@ -80,7 +81,8 @@ def run(words):
         parser.add_argument("arrays")
         parser.add_argument("output")
         arguments = parser.parse_args(words)
-        print(exported.written(arguments.arrays, arguments.output, f"diapause.{verb.removeprefix('export-')}"))
+        print(exported.written(arguments.arrays, arguments.output,
+                               f"diapause.{verb.removeprefix('export-')}"))
     elif verb == "study-compress":
         from diapause.study import command
 
@@ -107,14 +109,16 @@ def run(words):
         arguments = parser.parse_args(words)
         plans.draw(arguments.numbers, arguments.output)
     else:
-        raise Trouble("the first word is report, export-h5, export-vti, plan, simulation, study-compress or another study")
+        raise Trouble("the first word is report, export-h5, export-vti, plan, simulation, "
+                      "study-compress or another study")
 
 
 def main():
     try:
         run(sys.argv[1:])
     except ModuleNotFoundError as missing:
-        print(MISSING.format(python=sys.executable, module=(missing.name or "").partition(".")[0]), file=sys.stderr)
+        print(MISSING.format(python=sys.executable, module=(missing.name or "").partition(".")[0]),
+              file=sys.stderr)
         return TROUBLE
     except (Trouble, OSError) as error:
         print(f"diapause: {error}", file=sys.stderr)

@@ -1,4 +1,5 @@
-"""The directory that `diapause export` has made of a version: arrays, files, and what the version is. Needs NumPy."""
+"""The directory that `diapause export` has made of a version: arrays, files, and what the
+version is. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -20,13 +21,15 @@ def about(folder):
 
 
 def arrays(folder):
-    """(name of the region, rank, mapped array) in the order of names; the rank is None for a global array."""
+    """(name of the region, rank, mapped array) in the order of names; the rank is
+    None for a global array."""
     import numpy
 
     for path in sorted(pathlib.Path(folder).glob("*.npy")):
         of_rank = _OF_A_RANK.fullmatch(path.name)
         name = of_rank[1] if of_rank else path.name.removesuffix(".npy")
-        yield urllib.parse.unquote(name), int(of_rank[2]) if of_rank else None, numpy.load(path, mmap_mode="r")
+        yield (urllib.parse.unquote(name), int(of_rank[2]) if of_rank else None,
+               numpy.load(path, mmap_mode="r"))
 
 
 def files(folder):
@@ -35,8 +38,8 @@ def files(folder):
 
 
 def written(folder, path, module):
-    """Has `write(folder, path)` of the module fill a file, which appears at the path when it is whole. Removes the directory,
-    also if there is not what the module needs."""
+    """Has `write(folder, path)` of the module fill a file, which appears at the path when it is
+    whole. Removes the directory, also if there is not what the module needs."""
     path = pathlib.Path(path)
     try:
         write = importlib.import_module(module).write

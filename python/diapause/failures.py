@@ -4,8 +4,8 @@ from typing import Any, Dict, Optional, Type
 
 
 class DiapauseError(RuntimeError):
-    """A call that failed. `status` is the number of diapause.h, `info` a CheckpointInfo if a checkpoint failed: its
-    `level_reached` says what holds."""
+    """A call that failed. `status` is the number of diapause.h, `info` a CheckpointInfo if a
+    checkpoint failed: its `level_reached` says what holds."""
 
     def __init__(self, text: str, status: int = 0, info: Optional[Any] = None):
         super().__init__(text)

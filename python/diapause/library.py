@@ -32,32 +32,36 @@ class CheckpointInfo(_Told):
     taken             1 if a checkpoint was taken; 0 for a snapshot that was not due
     version           its number
     level_asked, level_reached   1 to 4; reached: the deepest that holds on all ranks now, 0 if none
-    bytes, bytes_total           protected bytes of this rank and of all; of all: 0 with work in the background
+    bytes, bytes_total           protected bytes of this rank, and of all ranks; the latter is 0
+                                 with work in the background
     blocked_s         time this rank spent in the call
     skipped           1 if it was due and too many versions were in flight
     waited_s          the part of blocked_s that went into waiting for versions in flight
-    background, background_version   status of the first failure behind the program since the last call, and whose
+    background, background_version   status of the first failure behind the program since the last
+                                     call, and the version that failed
     """
 
-    _fields_ = [("taken", c_int), ("version", c_uint64), ("level_asked", c_int), ("level_reached", c_int),
-                ("bytes", c_uint64), ("bytes_total", c_uint64), ("blocked_s", c_double), ("skipped", c_int),
-                ("waited_s", c_double), ("background", c_int), ("background_version", c_uint64)]
+    _fields_ = [("taken", c_int), ("version", c_uint64), ("level_asked", c_int),
+                ("level_reached", c_int), ("bytes", c_uint64), ("bytes_total", c_uint64),
+                ("blocked_s", c_double), ("skipped", c_int), ("waited_s", c_double),
+                ("background", c_int), ("background_version", c_uint64)]
 
 
 class Progress(_Told):
     """How far a version has come: level_reached 0 is captured only."""
 
-    _fields_ = [("version", c_uint64), ("level_asked", c_int), ("level_reached", c_int), ("in_flight", c_int),
-                ("captured", c_int)]
+    _fields_ = [("version", c_uint64), ("level_asked", c_int), ("level_reached", c_int),
+                ("in_flight", c_int), ("captured", c_int)]
 
 
 class RestartInfo(_Told):
-    """Which version a restart chose: its number, its deepest level, whether a newer one could not be had, the bytes of
-    this rank, the greatest error of any value (0: all are exact), and whether a level of it does not hold any more until
-    the restart has ended and the lost redundancy is restored."""
+    """Which version a restart chose: its number, its deepest level, whether a newer one could
+    not be had, the bytes of this rank, the greatest error of any value (0: all are exact), and
+    whether a level of it does not hold any more until the restart has ended and the lost
+    redundancy is restored."""
 
-    _fields_ = [("version", c_uint64), ("level", c_int), ("stepped_back", c_int), ("bytes", c_uint64),
-                ("greatest_error", c_double), ("redundancy_lost", c_int)]
+    _fields_ = [("version", c_uint64), ("level", c_int), ("stepped_back", c_int),
+                ("bytes", c_uint64), ("greatest_error", c_double), ("redundancy_lost", c_int)]
 
 
 class StopInfo(_Told):
@@ -69,7 +73,8 @@ class StopInfo(_Told):
 class RegionInfo(_Told):
     """A region as it is stored."""
 
-    _fields_ = [("name", c_char_p), ("type", c_int), ("element_bytes", c_uint64), ("count", c_uint64)]
+    _fields_ = [("name", c_char_p), ("type", c_int), ("element_bytes", c_uint64),
+                ("count", c_uint64)]
 
 
 _FUNCTIONS = {
@@ -78,7 +83,8 @@ _FUNCTIONS = {
     "diapause_close_within": [c_void_p, c_double],
     "diapause_protect": [c_void_p, c_char_p, c_void_p, c_uint64, c_int],
     "diapause_protect_bytes": [c_void_p, c_char_p, c_void_p, c_uint64, c_uint64],
-    "diapause_protect_block": [c_void_p, c_char_p, c_void_p, c_int, c_int] + [POINTER(c_uint64)] * 3,
+    "diapause_protect_block":
+        [c_void_p, c_char_p, c_void_p, c_int, c_int] + [POINTER(c_uint64)] * 3,
     "diapause_unprotect": [c_void_p, c_char_p],
     "diapause_declare": [c_void_p, c_char_p, c_int],
     "diapause_allow_loss": [c_void_p, c_char_p, c_int, c_double],
@@ -111,7 +117,8 @@ _TEXTS = {
 
 
 def _places(file: str) -> Iterator[str]:
-    """Where a library may lie: named, in the wheel, in the prefix of an installation, where the loader looks."""
+    """Where a library may lie: named, in the wheel, in the prefix of an installation,
+    where the loader looks."""
     if os.environ.get("DIAPAUSE_LIBRARY_PATH"):
         yield os.path.join(os.environ["DIAPAUSE_LIBRARY_PATH"], file)
         return
@@ -132,7 +139,8 @@ def _load(file: str) -> ctypes.CDLL:
             return ctypes.CDLL(place)
         except OSError as error:
             tried.append(str(error))
-    raise DiapauseError(f"{file} cannot be loaded; set DIAPAUSE_LIBRARY_PATH to its directory: " + "; ".join(tried))
+    raise DiapauseError(
+        f"{file} cannot be loaded; set DIAPAUSE_LIBRARY_PATH to its directory: " + "; ".join(tried))
 
 
 _loaded = {}
@@ -163,7 +171,8 @@ def library(name: str) -> ctypes.CDLL:
 
 
 class _OpenOptions(ctypes.Structure):
-    _fields_ = [("config_path", c_char_p), ("config_text", c_char_p), ("log", LogFunction), ("log_user", c_void_p)]
+    _fields_ = [("config_path", c_char_p), ("config_text", c_char_p), ("log", LogFunction),
+                ("log_user", c_void_p)]
 
 
 def _mpi_name(vendor: str) -> bytes:
@@ -178,8 +187,10 @@ def open_serial(name: bytes, config: "bytes | None", log):
     """The library, the status and the handle. All messages go to `log`."""
     found, handle = library("diapause"), c_void_p()
     options = _OpenOptions(config_path=config or None, log=log)
-    found.diapause_open_sized.argtypes = [c_char_p, POINTER(_OpenOptions), c_size_t, POINTER(c_void_p)]
-    return found, found.diapause_open_sized(name, byref(options), ctypes.sizeof(options), byref(handle)), handle
+    found.diapause_open_sized.argtypes = [c_char_p, POINTER(_OpenOptions), c_size_t,
+                                          POINTER(c_void_p)]
+    return found, found.diapause_open_sized(name, byref(options), ctypes.sizeof(options),
+                                            byref(handle)), handle
 
 
 def open_mpi(comm, name: bytes, config: "bytes | None", log):
@@ -188,10 +199,11 @@ def open_mpi(comm, name: bytes, config: "bytes | None", log):
 
     found, handle = library("diapause_mpi"), c_void_p()
     options = _OpenOptions(config_path=config or None, log=log)
-    found.diapause_mpi_open_sized.argtypes = [c_void_p, c_size_t, c_char_p, c_char_p, POINTER(_OpenOptions), c_size_t,
-                                              POINTER(c_void_p)]
-    status = found.diapause_mpi_open_sized(MPI._addressof(comm), MPI._sizeof(comm), _mpi_name(MPI.get_vendor()[0]),
-                                           name, byref(options), ctypes.sizeof(options), byref(handle))
+    found.diapause_mpi_open_sized.argtypes = [c_void_p, c_size_t, c_char_p, c_char_p,
+                                              POINTER(_OpenOptions), c_size_t, POINTER(c_void_p)]
+    status = found.diapause_mpi_open_sized(MPI._addressof(comm), MPI._sizeof(comm),
+                                           _mpi_name(MPI.get_vendor()[0]), name, byref(options),
+                                           ctypes.sizeof(options), byref(handle))
     return found, status, handle
 
 

@@ -1,4 +1,5 @@
-"""How all pictures look: colours that colour-blind readers tell apart, units, and what each is labelled with."""
+"""How all pictures look: colours that colour-blind readers tell apart, units, and what
+each is labelled with."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def shortened(text, most=40):
 
 
 def digits(value, off, unit):
-    """(value, off) as "283.9", "1.9 J": two digits of what it may be off, or one where the first is more than 3.
+    """(value, off) as "283.9", "1.9 J": two digits of what it may be off, or one where
+    the first is more than 3.
 
     Three digits of the value where nobody knows how far it may be off.
     """
@@ -91,7 +93,8 @@ def time_text(seconds):
 
 
 def figure(height, title, label):
-    """An empty figure with its title, and at the right what the numbers are: measured, modelled, emulated."""
+    """An empty figure with its title, and at the right what the numbers are:
+    measured, modelled, emulated."""
     with matplotlib.rc_context(STYLE):
         made = Figure(figsize=(WIDTH, height))
         made.text(0.012, 1 - 0.13 / height, title, fontsize=11, fontweight="bold", va="top",

@@ -22,12 +22,14 @@ class _PyBuffer(ctypes.Structure):
     _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.py_object), ("len", ctypes.c_ssize_t),
                 ("itemsize", ctypes.c_ssize_t), ("readonly", ctypes.c_int), ("ndim", ctypes.c_int),
                 ("format", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-                ("strides", ctypes.POINTER(ctypes.c_ssize_t)), ("suboffsets", ctypes.POINTER(ctypes.c_ssize_t)),
+                ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+                ("suboffsets", ctypes.POINTER(ctypes.c_ssize_t)),
                 ("internal", ctypes.c_void_p)]
 
 
 class Memory(NamedTuple):
-    """`count` elements of `element_bytes` at `address`; `owner` keeps the memory where it is as long as it lives."""
+    """`count` elements of `element_bytes` at `address`; `owner` keeps the memory where it
+    is as long as it lives."""
 
     owner: Any
     address: int
@@ -43,7 +45,8 @@ def _refuse(region: str, why: str):
 
 
 def _type_of(format_: str, size: int) -> int:
-    """Of one element, by the characters of the module `struct`; what is no plain number is opaque."""
+    """Of one element, by the characters of the module `struct`; what is no
+    plain number is opaque."""
     if format_[:1] in "@=<>!" and format_[:1] not in _NATIVE:
         return BYTES
     letter = format_.lstrip("@=<>!")
@@ -55,7 +58,8 @@ def _type_of(format_: str, size: int) -> int:
 
 
 def _holds_references(format_: str) -> bool:
-    """Whether elements are, or hold, Python objects: their addresses would mean nothing after a restart."""
+    """Whether elements are, or hold, Python objects: their addresses would mean
+    nothing after a restart."""
     return "O" in re.sub(r":[^:]*:", "", format_)
 
 
@@ -66,28 +70,32 @@ def _of_buffer(region: str, data: Any) -> Memory:
     if not view.contiguous:
         raise _refuse(region, "it is not contiguous: protect the whole array, or a copy")
     if _holds_references(view.format):
-        raise _refuse(region, "it holds references to Python objects; keep these with protect_state")
+        raise _refuse(region,
+                      "it holds references to Python objects; keep these with protect_state")
     raw = _PyBuffer()
     get = ctypes.pythonapi.PyObject_GetBuffer
-    get.argtypes, get.restype = [ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int], ctypes.c_int
+    get.argtypes, get.restype = ([ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int],
+                                 ctypes.c_int)
     get(view, ctypes.byref(raw), _WRITABLE | _FORMAT | _ANY_CONTIGUOUS)
     address = raw.buf or 0
     ctypes.pythonapi.PyBuffer_Release(ctypes.byref(raw))
     count = view.nbytes // view.itemsize if view.itemsize else 0
-    return Memory(view, address, count, view.itemsize, _type_of(view.format, view.itemsize), tuple(view.shape or ()),
-                  view.c_contiguous)
+    return Memory(view, address, count, view.itemsize, _type_of(view.format, view.itemsize),
+                  tuple(view.shape or ()), view.c_contiguous)
 
 
 def _of_tensor(region: str, data: Any) -> Memory:
     """A tensor of PyTorch, which has no buffer."""
     if data.device.type != "cpu":
-        raise _refuse(region, f"the tensor lies on {data.device}; only memory of the host can be protected")
+        raise _refuse(region,
+                      f"the tensor lies on {data.device}; only memory of the host can be protected")
     if not data.is_contiguous():
         raise _refuse(region, "the tensor is not contiguous: protect tensor.contiguous()")
     kind = str(data.dtype).rpartition(".")[2]
     size = data.element_size()
     types = {"float": _FLOATS, "int": _SIGNED, "uint": _UNSIGNED}.get(kind.rstrip("0123456789"), {})
-    return Memory(data, data.data_ptr(), data.numel(), size, types.get(size, BYTES), tuple(data.shape), True)
+    return Memory(data, data.data_ptr(), data.numel(), size, types.get(size, BYTES),
+                  tuple(data.shape), True)
 
 
 def _is_tensor(data: Any) -> bool:
@@ -100,17 +108,22 @@ def _is_masked(data: Any) -> bool:
 
 
 def memory_of(region: str, data: Any) -> Memory:
-    """The memory of a NumPy array, a memoryview, an array.array, a bytearray, a ctypes object, or a PyTorch tensor."""
+    """The memory of a NumPy array, a memoryview, an array.array, a bytearray, a ctypes
+    object, or a PyTorch tensor."""
     if _is_masked(data):
-        raise _refuse(region, "its mask would not be stored: protect its data and its mask, each under a name")
+        raise _refuse(
+            region,
+            "its mask would not be stored: protect its data and its mask, each under a name")
     if _is_tensor(data):
         return _of_tensor(region, data)
     try:
         return _of_buffer(region, data)
-    except (TypeError, ValueError) as error:  # ValueError also: types that have no character, as dates of NumPy
+    except (TypeError, ValueError) as error:
+        # A ValueError comes from types without a character, such as dates of NumPy.
         if getattr(error, "status", None) is not None:
             raise
         if hasattr(data, "dtype") and not data.dtype.hasobject and hasattr(data, "view"):
             opaque = _of_buffer(region, data.view("V%d" % data.dtype.itemsize))
             return opaque._replace(owner=(data, opaque.owner))
-        raise _refuse(region, f"{type(data).__name__} gives no access to its memory: {error}") from None
+        raise _refuse(region,
+                      f"{type(data).__name__} gives no access to its memory: {error}") from None

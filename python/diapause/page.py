@@ -1,7 +1,8 @@
 """A report as one HTML file: style and pictures are inside, nothing is fetched, and no script runs.
 
-What is put into it comes from files that anybody may have written: every text goes through escape(), and the policy in
-the head forbids the browser to run or load anything but the pictures inside.
+What is put into it comes from files that anybody may have written: every text goes
+through escape(), and the policy in the head forbids the browser to run or load anything
+but the pictures inside.
 """
 
 from __future__ import annotations
@@ -16,16 +17,19 @@ STYLE = """
 body { margin: 0 auto; max-width: 64rem; padding: 2rem 1.5rem 4rem; color: #222; background: #fff;
        font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.15rem; margin: 2.6rem 0 .7rem; padding-bottom: .25rem; border-bottom: 1px solid #ddd; }
+h2 { font-size: 1.15rem; margin: 2.6rem 0 .7rem; padding-bottom: .25rem;
+     border-bottom: 1px solid #ddd; }
 p { margin: .5rem 0; max-width: 46rem; }
 .quiet { color: #666; overflow-wrap: anywhere; }
-.kind { display: inline-block; border-radius: .3rem; padding: .05rem .5rem; font-size: .85rem; font-weight: 600; }
+.kind { display: inline-block; border-radius: .3rem; padding: .05rem .5rem; font-size: .85rem;
+        font-weight: 600; }
 .measured { background: #d8f0e6; color: #00513a; }
 .modelled { background: #fdf0cf; color: #6b4a00; }
 .emulated, .none { background: #eee; color: #444; }
 .cards { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.4rem 0 .6rem; }
 .card { flex: 1 1 10rem; border: 1px solid #ddd; border-radius: .5rem; padding: .7rem 1rem; }
-.card b { display: block; font-size: 1.45rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.card b { display: block; font-size: 1.45rem; line-height: 1.3;
+          font-variant-numeric: tabular-nums; }
 .card span { color: #666; font-size: .85rem; }
 .notes { border-left: 3px solid #E69F00; padding: .1rem 0 .1rem 1rem; margin: 1.2rem 0; }
 .notes li { margin: .25rem 0; overflow-wrap: anywhere; }
@@ -35,7 +39,8 @@ figure img { width: 100%; height: auto; display: block; }
 figcaption { color: #666; font-size: .85rem; max-width: 46rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0; }
-th, td { padding: .22rem .9rem .22rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid #eee; }
+th, td { padding: .22rem .9rem .22rem 0; text-align: right; white-space: nowrap;
+         border-bottom: 1px solid #eee; }
 th { font-weight: 600; color: #555; border-bottom: 1px solid #bbb; vertical-align: bottom; }
 th.text, td.text { text-align: left; }
 td.long { white-space: normal; overflow-wrap: anywhere; max-width: 26rem; }
@@ -52,7 +57,8 @@ tr.sum td { font-weight: 600; border-top: 1px solid #bbb; }
 
 
 class Number:
-    """A cell that shows `text` and holds `value` for programs that read the page; None: not known."""
+    """A cell that shows `text` and holds `value` for programs that read the
+    page; None: not known."""
 
     def __init__(self, text, value=None):
         self.text, self.value = text, value
@@ -89,20 +95,24 @@ def kind_mark(kind):
 
 def cards(pairs):
     return '<div class="cards">' + "".join(
-        f'<div class="card"><b>{escape(value)}</b><span>{escape(what)}</span></div>' for what, value in pairs) + "</div>\n"
+        f'<div class="card"><b>{escape(value)}</b><span>{escape(what)}</span></div>'
+        for what, value in pairs) + "</div>\n"
 
 
 def notes(texts):
     if not texts:
         return ""
-    return '<div class="notes"><ul>' + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul></div>\n"
+    return ('<div class="notes"><ul>' + "".join(f"<li>{escape(text)}</li>" for text in texts)
+            + "</ul></div>\n")
 
 
 def picture(svg, about, caption=""):
-    """As an image and not as elements of the page: what is in it can then never be a part of the page."""
+    """As an image and not as elements of the page: what is in it can then never
+    be a part of the page."""
     data = base64.b64encode(svg).decode("ascii")
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f'<figure><img alt="{escape(about)}" src="data:image/svg+xml;base64,{data}">{below}</figure>\n'
+    return (f'<figure><img alt="{escape(about)}" '
+            f'src="data:image/svg+xml;base64,{data}">{below}</figure>\n')
 
 
 def heading_of_page(text):
@@ -127,5 +137,6 @@ def document(title, parts):
     text = (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{''.join(parts)}</body>\n</html>\n")
+            f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
+            f"<body>\n{''.join(parts)}</body>\n</html>\n")
     return text.encode("utf-8", errors="replace")

@@ -26,7 +26,8 @@ def source_label(account):
 
 
 def power_over_time(account, title, curves, label):
-    """Curves of power, with the phases of checkpoints and restarts as bands behind them and as lanes below."""
+    """Curves of power, with the phases of checkpoints and restarts as bands behind
+    them and as lanes below."""
     axis = timeline.axis_of(account.ledger)
     spans = timeline.lanes(account.phases, axis)
     names = [name for name in PHASES if name in spans] + sorted(set(spans) - set(PHASES))
@@ -121,7 +122,8 @@ def _draw_pauses(upper, lower, axis, length):
 
 
 def energy_by_phase_and_level(account):
-    """The whole job as one bar, and what is not the program's by phase and by level, and how far that may be off."""
+    """The whole job as one bar, and what is not the program's by phase and by level, and
+    how far that may be off."""
     phases = [(name, sum_, _colour_of_phase(name))
               for name, sum_ in account.by_phase().items()][:MOST_LANES]
     levels = [(look.level_name(level), sum_, look.LEVELS[level])
@@ -156,8 +158,8 @@ def _draw_whole(axes, account, levels):
 
 
 def energy_text(sum_):
-    """As "≥ 1.23 kJ"; ≥: of a part nobody knows it. "< 1.2 kJ" where no more than a bound is known, and "≈ 1.2 kJ" where
-    not even that."""
+    """As "≥ 1.23 kJ"; ≥: of a part nobody knows it. "< 1.2 kJ" where no more than a bound is known,
+    and "≈ 1.2 kJ" where not even that."""
     if sum_.of_known is None:
         return "unknown" if sum_.unknown else "no source"
     if sum_.bound is not None:
@@ -173,17 +175,20 @@ def _two_digits(joules):
 
 
 def joules_text(sum_):
-    """The same, and how far it may be off, where that is no bound already. Digits follow from that."""
+    """The same, and how far it may be off, where that is no bound already.
+    Digits follow from that."""
     off = sum_.uncertainty_j if sum_.bound is None else None
     if off is None:
         return energy_text(sum_)
     prefix, factor = look.prefix_of(sum_.of_known)
     value, error = look.digits(sum_.of_known / factor, off / factor, f"{prefix}J")
-    return ("≥ " if sum_.is_partial else "") + value.removesuffix(f" {prefix}J") + f" ± {error}" if error else energy_text(sum_)
+    return (("≥ " if sum_.is_partial else "") + value.removesuffix(f" {prefix}J") + f" ± {error}"
+            if error else energy_text(sum_))
 
 
 def _draw_bars(axes, title, bars, rows):
-    """A bar for each; energy that is unknown has no bar and says so, and what is only bounded has an empty one up to there."""
+    """A bar for each; energy that is unknown has no bar and says so, and what is only bounded has
+    an empty one up to there."""
     most = max([sum_.bound or sum_.joules for _, sum_, _ in bars if sum_.known] or [1.0])
     most = most if most > 0 else 1.0
     prefix, factor = look.prefix_of(most)
@@ -213,7 +218,8 @@ def _draw_bars(axes, title, bars, rows):
 def time_against_energy(named_accounts):
     """A point for each (name, account) that has both, and a line of the first one's mean power."""
     baseline = named_accounts[0][1]
-    known = [(name, account) for name, account in named_accounts if account.whole.complete is not None]
+    known = [(name, account)
+             for name, account in named_accounts if account.whole.complete is not None]
     labels = sorted({source_label(account) for _, account in known})
     height = 4.2
     made = look.figure(height, "Time against energy",

@@ -26,10 +26,14 @@ class State:
         try:
             body = pickle.dumps(self._values, protocol=4)
         except Exception as error:  # of the values' own functions, too
-            raise failure(ARGUMENT, f"region '{self._region}': the state cannot be pickled: {error}") from error
+            raise failure(
+                ARGUMENT,
+                f"region '{self._region}': the state cannot be pickled: {error}") from error
         if len(body) > self._most_bytes:
-            raise failure(ARGUMENT, f"region '{self._region}': the state takes {len(body)} bytes, and {self._most_bytes} are"
-                                    " allowed; protect arrays by themselves, or allow more")
+            raise failure(ARGUMENT,
+                          f"region '{self._region}': the state takes {len(body)} bytes, and "
+                          f"{self._most_bytes} are allowed; protect arrays by themselves, or allow "
+                          "more")
         return bytearray(_HEADER.pack(_MARK, len(body)) + body)
 
     def room_for(self, stored_bytes: int) -> bool:
@@ -40,11 +44,14 @@ class State:
         """Puts what was stored, and verified, into the dictionary."""
         mark, length = _HEADER.unpack_from(stored) if len(stored) >= _HEADER.size else (b"", 0)
         if mark != _MARK or length != len(stored) - _HEADER.size or length > self._most_bytes:
-            raise failure(MISMATCH, f"region '{self._region}' holds no state of a Python program, or more than"
-                                    f" {self._most_bytes} bytes")
+            raise failure(MISMATCH,
+                          f"region '{self._region}' holds no state of a Python program, or more "
+                          f"than {self._most_bytes} bytes")
         try:
             values = dict(pickle.loads(stored[_HEADER.size:]))
         except Exception as error:  # such as a class that the program does not have any more
-            raise failure(MISMATCH, f"region '{self._region}': the state cannot be unpickled: {error}") from error
+            raise failure(
+                MISMATCH,
+                f"region '{self._region}': the state cannot be unpickled: {error}") from error
         self._values.clear()
         self._values.update(values)

@@ -1,4 +1,5 @@
-"""Power over time, and phases beside it, on one time axis: that of the job, without the time between its starts."""
+"""Power over time, and phases beside it, on one time axis: that of the job, without the
+time between its starts."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def _curve(domain, pieces, axis):
     for begin, end, joules, covered_s in pieces:
         if not edges:
             edges.append(begin)
-        elif begin > edges[-1] + axis.length / MOST_STEPS:  # a hole; less is the jitter of the clock
+        elif begin > edges[-1] + axis.length / MOST_STEPS:
+            # This is a hole; a smaller distance is the jitter of the clock.
             edges.append(begin)
             watts.append(np.nan)
         if end > edges[-1]:
@@ -77,7 +79,8 @@ def _curve(domain, pieces, axis):
 
 
 def _thinned(pieces):
-    """Neighbours put together, so that no energy is lost; a gap of the sources stays in the mean of its neighbours."""
+    """Neighbours put together, so that no energy is lost; a gap of the sources stays in the
+    mean of its neighbours."""
     groups = np.array_split(pieces, MOST_STEPS)
     return [(group[0, 0], group[-1, 1], group[:, 2].sum(), group[:, 3].sum()) for group in groups]
 
@@ -96,7 +99,8 @@ def curves_of_ledger(ledger, axis):
 def curves_of_trace(trace, axis):
     """For each domain of the node, and their total: what was recorded while the job ran."""
     seconds = trace.started_unix_s + np.array(trace.seconds)
-    inside = (seconds >= axis.begins[0]) & (seconds <= axis.ends[-1]) if axis.begins else np.zeros(len(seconds), bool)
+    inside = ((seconds >= axis.begins[0]) & (seconds <= axis.ends[-1]) if axis.begins
+              else np.zeros(len(seconds), bool))
     if inside.sum() < 2:
         return []
     places = np.array([axis.at(one) for one in seconds[inside]])
@@ -114,7 +118,8 @@ def curves_of_trace(trace, axis):
 
 
 def lanes(phases, axis):
-    """For each name of a phase, its spans on the axis as (begin, length); what would touch in a picture is one."""
+    """For each name of a phase, its spans on the axis as (begin, length); what would
+    touch in a picture is one."""
     least = axis.length * LEAST_SPAN
     spans = {}
     for phase in phases:

@@ -1,4 +1,5 @@
-"""Versions on disk as NumPy arrays, without the program that took them. This needs NumPy and the command `diapause`."""
+"""Versions on disk as NumPy arrays, without the program that took them. This needs NumPy and
+the command `diapause`."""
 
 from __future__ import annotations
 
@@ -17,31 +18,37 @@ from diapause.library import NEWEST
 
 
 def _command():
-    beside = pathlib.Path(__file__).resolve().parents[4] / "bin/diapause"  # where the package is installed with the command
-    named = os.environ.get("DIAPAUSE_COMMAND") or shutil.which("diapause") or (str(beside) if beside.exists() else None)
+    # The package may be installed together with the command.
+    beside = pathlib.Path(__file__).resolve().parents[4] / "bin/diapause"
+    named = (os.environ.get("DIAPAUSE_COMMAND") or shutil.which("diapause")
+             or (str(beside) if beside.exists() else None))
     if named is None:
-        raise NotFoundError("there is no command 'diapause' in PATH, and DIAPAUSE_COMMAND does not name it")
+        raise NotFoundError(
+            "there is no command 'diapause' in PATH, and DIAPAUSE_COMMAND does not name it")
     return named
 
 
 class StoredVersion(Mapping):
-    """The regions of a version by name. A value is a global array, or {rank: array} if the blocks of the ranks make up none.
+    """The regions of a version by name. A value is a global array, or {rank: array} if the blocks
+    of the ranks make up none.
 
     `files` is {rank: directory} with the files of the ranks. `number` is the number of the version.
 
-    Every byte was checked when the version was opened. The arrays are mapped and read-only, and valid as long as this object
-    is open. Close it, or use it in a `with` block."""
+    Every byte was checked when the version was opened. The arrays are mapped and read-only, and
+    valid as long as this object is open. Close it, or use it in a `with` block."""
 
     about: "dict[str, Any]"
     files: "dict[int, pathlib.Path]"
 
-    def __init__(self, job: str, version: "int | None" = None, *, directory=None, config=None, memory=None, local=None,
-                 global_=None):
-        """`config`, `memory`, `local` and `global_` are the options of the command. `directory` is a directory for the
-        arrays; by default they lie in a temporary one, which `close` removes."""
+    def __init__(self, job: str, version: "int | None" = None, *, directory=None, config=None,
+                 memory=None, local=None, global_=None):
+        """`config`, `memory`, `local` and `global_` are the options of the command.
+        `directory` is a directory for the arrays; by default they lie in a temporary one,
+        which `close` removes."""
         name_of("job", job)
         words = [] if version is None else [str(whole_number("version", version, 0, NEWEST - 1))]
-        for name, path in (("config", config), ("memory", memory), ("local", local), ("global_", global_)):
+        for name, path in (("config", config), ("memory", memory), ("local", local),
+                           ("global_", global_)):
             if path is not None:
                 words += [f"--{name.rstrip('_')}", os.fsdecode(path_of(name, path))]
         self._scratch = None
@@ -68,7 +75,8 @@ class StoredVersion(Mapping):
         return self.about["version"]
 
     def __repr__(self) -> str:
-        return f"<diapause.StoredVersion {self.number} of {self.about['job']}: {', '.join(self._regions)}>"
+        return (f"<diapause.StoredVersion {self.number} of {self.about['job']}: "
+                f"{', '.join(self._regions)}>")
 
     def __getitem__(self, name: str) -> Any:
         return self._regions[name]

@@ -1,4 +1,5 @@
-"""Arrays of a version as one file of VTK's image data (.vti), which ParaView and VisIt open. Needs NumPy."""
+"""Arrays of a version as one file of VTK's image data (.vti), which ParaView and
+VisIt open. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ _TYPES = {"f4": "Float32", "f8": "Float64", "i1": "Int8", "u1": "UInt8", "i2": "
 
 
 def _arrays(folder):
-    """{name: mapped array} of those that have one place in space for each element; the first one says which grid it is."""
+    """{name: mapped array} of those that have one place in space for each element; the first one
+    says which grid it is."""
     found = {name: array for name, rank, array in exported.arrays(folder)
              if rank is None and 2 <= array.ndim <= 3 and array.size > 0}
     shapes = {array.shape for array in found.values()}
@@ -20,8 +22,8 @@ def _arrays(folder):
         raise Trouble(
             "no region is an array of two or three dimensions: export into a directory instead")
     if len(shapes) > 1:
-        raise Trouble(f"the regions are of different grids, {', '.join(map(str, sorted(shapes)))}: export into a directory "
-                      "instead")
+        raise Trouble(f"the regions are of different grids, {', '.join(map(str, sorted(shapes)))}: "
+                      "export into a directory instead")
     return found
 
 
@@ -29,14 +31,14 @@ def _write(file, arrays):
     shape = next(iter(arrays.values())).shape
     points = (1,) * (3 - len(shape)) + shape
     extent = " ".join(f"0 {count - 1}" for count in reversed(points))  # the last dimension is x
-    head = (
-        f'<?xml version="1.0"?>\n<VTKFile type="ImageData" version="1.0" byte_order="LittleEndian" '
-        f'header_type="UInt64">\n<ImageData WholeExtent="{extent}" Origin="0 0 0" Spacing="1 1 1">\n'
-        f'<Piece Extent="{extent}">\n<PointData>\n')
+    head = ('<?xml version="1.0"?>\n<VTKFile type="ImageData" version="1.0" '
+            'byte_order="LittleEndian" header_type="UInt64">\n'
+            f'<ImageData WholeExtent="{extent}" Origin="0 0 0" Spacing="1 1 1">\n'
+            f'<Piece Extent="{extent}">\n<PointData>\n')
     offset = 0
     for name, array in arrays.items():
-        head += (f'<DataArray type="{_TYPES[array.dtype.str[1:]]}" Name={quoteattr(name)} format="appended" '
-                 f'offset="{offset}"/>\n')
+        head += (f'<DataArray type="{_TYPES[array.dtype.str[1:]]}" Name={quoteattr(name)} '
+                 f'format="appended" offset="{offset}"/>\n')
         offset += 8 + array.nbytes
     file.write(
         (head + '</PointData>\n</Piece>\n</ImageData>\n<AppendedData encoding="raw">\n_').encode())

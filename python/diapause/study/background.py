@@ -1,14 +1,18 @@
-"""A model of clocks lowered while a checkpoint is flushed behind the program: joules and the program's slowdown over the clock. Pure.
+"""A model of clocks lowered while a checkpoint is flushed behind the program: joules and the
+program's slowdown over the clock. Pure.
 
-A flush of T seconds at the base clock takes T (phi / r + 1 - phi) at the ratio r, because a share phi of it scales with the clock. It
-must be over before the next checkpoint. The core that flushes draws, beyond an idle package, d r^b + s: d is the part of a busy
-core's power that the clock changes, of the form P(f) = a f^b + c. What the program loses depends on where the flush runs:
+A flush of T seconds at the base clock takes T (phi / r + 1 - phi) at the ratio r, because a share
+phi of it scales with the clock. It must be over before the next checkpoint. The core that flushes
+draws, beyond an idle package, d r^b + s: d is the part of a busy core's power that the clock
+changes, of the form P(f) = a f^b + c. What the program loses depends on where the flush runs:
 
-* On a core of its own the program keeps its clock. It loses to the traffic of the flush, which has as many bytes at any clock. What
-  is saved is an upper bound: a curve of a whole package does not tell what a core draws that waits at a low clock.
-* On cores that the program computes on, those are slowed, and ranks that wait for each other all go at the pace of the slowest:
-  while the flush lasts, the program's rate is 1 / (psi / r + 1 - psi), where a share psi of its time scales with the clock. All of
-  the node draws power for the time that this takes longer.
+* On a core of its own the program keeps its clock. It loses to the traffic of the flush, which has
+  as many bytes at any clock. What is saved is an upper bound: a curve of a whole package does not
+  tell what a core draws that waits at a low clock.
+* On cores that the program computes on, those are slowed, and ranks that wait for each other
+  all go at the pace of the slowest: while the flush lasts, the program's rate is 1 / (psi / r +
+  1 - psi), where a share psi of its time scales with the clock. All of the node draws power for
+  the time that this takes longer.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ import dataclasses
 
 import numpy as np
 
-RATIOS = tuple(round(float(one), 3) for one in np.linspace(1.0, 0.5, 21))  # published fits end there, and the governor goes no lower
+# Published fits end at half of the clock, and the governor goes no lower.
+RATIOS = tuple(round(float(one), 3) for one in np.linspace(1.0, 0.5, 21))
 # Of a processor whose power over the clock is not published: as the profile of the cluster of
 # throttled checkpoints assumes.
 ASSUMED_DYNAMIC = 0.6
@@ -55,11 +60,13 @@ class Node:
 
     def flush_w(self, ratio):
         """What a core that flushes draws beyond an idle package."""
-        return self.dynamic_w * np.asarray(ratio, float) ** self.exponent + self.core_w - self.dynamic_w
+        return (self.dynamic_w * np.asarray(ratio, float) ** self.exponent + self.core_w
+                - self.dynamic_w)
 
 
 def node_of(name, parameters, cores, is_published):
-    """From the parameters of a profile by key, as `diapause power --json` tells them; and whether its curve is a published one."""
+    """From the parameters of a profile by key, as `diapause power --json` tells them; and whether
+    its curve is a published one."""
     sums = {"idle_w": 0.0, "busy_w": 0.0}
     rest_w = 0.0
     for key, value in parameters.items():
@@ -85,27 +92,31 @@ class Flush:
     seconds: float  # at the base clock
     phi: float  # share that scales with the clock
     interval_s: float  # until the next checkpoint begins
-    psi: float = 1.0  # share of the program that scales with the clock, where it shares cores with the flush
+    # This share of the program scales with the clock where it shares cores with the flush.
+    psi: float = 1.0
 
     def takes(self, ratio):
         return self.seconds * (self.phi / np.asarray(ratio, float) + 1 - self.phi)
 
     @property
     def least_ratio(self):
-        """At which it is over when the next checkpoint begins; None: it is not even at the base clock."""
+        """At which it is over when the next checkpoint begins; None: it is not
+        even at the base clock."""
         spare = self.interval_s / self.seconds - (1 - self.phi)
         if self.interval_s < self.seconds:
             return None
         return min(1.0, self.phi / spare) if self.phi > 0 else 0.0
 
     def lost_s(self, ratio):
-        """By how much the program takes longer for each flush where it computes on the slowed cores."""
+        """By how much the program takes longer for each flush where it
+        computes on the slowed cores."""
         pace = 1 / (self.psi / np.asarray(ratio, float) + 1 - self.psi)
         return self.takes(ratio) * (1 - pace)
 
 
 def rows_of(node, flush, ratios=RATIOS):
-    """A row for each clock: what a flush takes and draws, and what that does to the run from one checkpoint to the next."""
+    """A row for each clock: what a flush takes and draws, and what that does to the run from one
+    checkpoint to the next."""
     whole_j = node.watts * flush.interval_s + float(flush.takes(1) * node.flush_w(1))
     rows = []
     for ratio in ratios:
@@ -133,14 +144,17 @@ def answer(node, flush):
     rows = rows_of(node, flush)
     own, shared = best(rows, "own_core_energy_pct"), best(rows, "shared_cores_energy_pct")
     if own is None:
-        return f"{node.name}: a flush is not over before the next checkpoint, so it must not be slowed."
+        return (f"{node.name}: a flush is not over before the next checkpoint, so it must not be "
+                "slowed.")
     saved_j = rows[0]["flush_j"] - own["flush_j"]
-    text = (f"{node.name}: on a core of its own a flush uses least at {own['ratio']:g} of the clock, at most {saved_j:.1f} J less than the "
-            f"{rows[0]['flush_j']:.1f} J at the base clock, which is {-own['own_core_energy_pct']:.2f} % of the node's energy from one "
+    text = (f"{node.name}: on a core of its own a flush uses least at {own['ratio']:g} of the "
+            f"clock, at most {saved_j:.1f} J less than the {rows[0]['flush_j']:.1f} J at the base "
+            f"clock, which is {-own['own_core_energy_pct']:.2f} % of the node's energy from one "
             "checkpoint to the next; ")
     if own["ratio"] >= 1:
         text = f"{node.name}: on a core of its own a flush uses least at the base clock; "
     if shared["ratio"] >= 1:
         return text + "on cores that the program computes on every lower clock costs energy."
     return text + (f"on cores that the program computes on {shared['ratio']:g} is best and saves "
-                   f"{-shared['shared_cores_energy_pct']:.2f} %, while the program takes {shared['shared_cores_program_pct']:.2f} % longer.")
+                   f"{-shared['shared_cores_energy_pct']:.2f} %, while the program takes "
+                   f"{shared['shared_cores_program_pct']:.2f} % longer.")

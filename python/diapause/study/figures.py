@@ -15,7 +15,8 @@ CODEC_COLOURS = {"raw": look.GREY, "shuffle+lz4": look.SKY, "shuffle+zstd": look
 
 
 def power_and_runtime(study):
-    """Scaled power and run time over the clock: points, fits with their bands, and the published curves."""
+    """Scaled power and run time over the clock: points, fits with their bands, and
+    the published curves."""
     height = 4.3
     made = look.figure(height, "Power and run time over the clock", study.label())
     with matplotlib.rc_context(look.STYLE):
@@ -84,7 +85,8 @@ def _draw_runtime(axes, study, step):
 
 
 def _leave_out_the_farthest(axes, study):
-    """A few times that something else on the machine made long would press all others flat; how many is said."""
+    """A few times that something else on the machine made long would press all others
+    flat; how many is said."""
     runtimes = np.array([point.runtime for point in study.points()] or [1.0])
     top = 1.3 * max(2.0, np.quantile(runtimes, 0.9))
     axes.set_ylim(0, top)
@@ -95,7 +97,8 @@ def _leave_out_the_farthest(axes, study):
 
 
 def energy_by_bound(study):
-    """A group of bars for each bound, a pair for each codec: without the rule and, hatched, with it."""
+    """A group of bars for each bound, a pair for each codec: without the rule
+    and, hatched, with it."""
     height = 4.4
     made = look.figure(height, "Energy of compressing and writing, by bound", study.label())
     groups = [0.0, *study.bounds]

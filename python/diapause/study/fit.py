@@ -38,7 +38,8 @@ class PowerFit:
         x = np.asarray(clock, float) / self.clock_scale
         slope = _slopes(x, self.a * self.clock_scale**self.b, self.b)
         variance = np.einsum("ij,jk,ik->i", slope, self.covariance, slope)
-        return stats.t.ppf(0.5 + confidence / 2, self.points - 3) * np.sqrt(np.maximum(variance, 0.0))
+        return (
+            stats.t.ppf(0.5 + confidence / 2, self.points - 3) * np.sqrt(np.maximum(variance, 0.0)))
 
 
 def _slopes(x, scale, b):
@@ -56,8 +57,8 @@ def _linear(x, power, b):
 def fit_power(clock, power):
     """The curve with the least squares; ValueError if the points do not tell one.
 
-    For each exponent the other two follow by linear algebra, so only one is to be looked for: over the whole range, and then
-    finely around the best. So the result hangs on no first guess.
+    For each exponent the other two follow by linear algebra, so only one is to be looked for: over
+    the whole range, and then finely around the best. So the result hangs on no first guess.
     """
     clock, power = np.asarray(clock, float), np.asarray(power, float)
     if len(clock) < 4 or len(np.unique(clock)) < 4:
@@ -82,7 +83,8 @@ def fit_power(clock, power):
 
 @dataclasses.dataclass(frozen=True)
 class RuntimeFit:
-    """t(f) / t(f_max) = phi f_max / f + 1 - phi: phi is the share of the time that scales with the clock."""
+    """t(f) / t(f_max) = phi f_max / f + 1 - phi: phi is the share of the time that
+    scales with the clock."""
 
     phi: float
     phi_error: float  # half the width of its interval of 95 %
@@ -95,7 +97,8 @@ class RuntimeFit:
 
 
 def fit_runtime(ratio, runtime):
-    """`ratio` of the clock to the highest one, `runtime` to that at it. ValueError if no clock is below the highest."""
+    """`ratio` of the clock to the highest one, `runtime` to that at it. ValueError if no clock
+    is below the highest."""
     x = 1 / np.asarray(ratio, float) - 1
     y = np.asarray(runtime, float) - 1
     if len(x) < 2 or not np.any(x > 1e-9):

@@ -1,4 +1,5 @@
-"""`diapause study flush`: clocks lowered while checkpoints are flushed behind the program, by model, by emulation, or measured."""
+"""`diapause study flush`: clocks lowered while checkpoints are flushed behind the program, by
+model, by emulation, or measured."""
 
 from __future__ import annotations
 
@@ -102,8 +103,9 @@ class Study:
 
     def _draw(self):
         height = 4.2
-        made = look.figure(height, "Clocks during background flushes",
-                           f"modelled; flushes of {self.flush.seconds:g} s, {self.flush.interval_s:g} s apart")
+        made = look.figure(
+            height, "Clocks during background flushes",
+            f"modelled; flushes of {self.flush.seconds:g} s, {self.flush.interval_s:g} s apart")
         with matplotlib.rc_context(look.STYLE):
             panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985,
                                                      "top": 1 - 1.0 / height,
@@ -144,15 +146,19 @@ class Study:
     def _notes(self):
         flush = self.flush
         least = flush.least_ratio
-        source = " (the published slowdown of writing)" if flush.phi == published.phi("write") else ""
-        texts = [f"A flush takes {flush.seconds:g} s at the base clock, and the next checkpoint begins {flush.interval_s:g} s after its "
-                 f"beginning; a share of {flush.phi:.3f} of the flush scales with the clock{source}, and on shared cores a share of "
+        source = (" (the published slowdown of writing)" if flush.phi == published.phi("write")
+                  else "")
+        texts = [f"A flush takes {flush.seconds:g} s at the base clock, and the next checkpoint "
+                 f"begins {flush.interval_s:g} s after its beginning; a share of {flush.phi:.3f} "
+                 f"of the flush scales with the clock{source}, and on shared cores a share of "
                  f"{flush.psi:g} of the program.",
-                 "Marginal power is what a core that flushes draws beyond an idle package. Powers are those of the profiles, of which many "
-                 "are assumed; machines whose power over the clock is not published (dashed) are taken to have a cube."]
+                 "Marginal power is what a core that flushes draws beyond an idle package. Powers "
+                 "are those of the profiles, of which many are assumed; machines whose power over "
+                 "the clock is not published (dashed) are taken to have a cube."]
         texts.append("A flush at the base clock is not over in time: none may be slowed."
-                     if least is None else
-                     f"Below {least:.2f} of the clock a flush would not be over before the next checkpoint.")
+                     if least is None
+                     else f"Below {least:.2f} of the clock a flush would not be over before the "
+                          "next checkpoint.")
         if self.arguments.actuator == "emulated":
             texts.append(
                 "Clocks are emulated below: times are real, and no energy of here is told.")

@@ -1,4 +1,5 @@
-"""Launched jobs of the study of transparent checkpoints: one, or several side by side as emulated nodes."""
+"""Launched jobs of the study of transparent checkpoints: one, or several side by
+side as emulated nodes."""
 
 from __future__ import annotations
 
@@ -156,7 +157,8 @@ def restarts_at_once(jobs):
 
 
 def again(measure, *arguments):
-    """What it measures; from its beginning if another program of this machine has taken a port of the job before its restart."""
+    """What it measures; from its beginning if another program of this machine has taken a port of
+    the job before its restart."""
     for _ in range(ATTEMPTS - 1):
         try:
             return measure(*arguments)

@@ -1,4 +1,5 @@
-"""`diapause study levels`: multilevel checkpoints of heat and STREAM, as the published study has them on four machines."""
+"""`diapause study levels`: multilevel checkpoints of heat and STREAM, as the published study has
+them on four machines."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ class Application:
                                    "--iterations", iterations, *more)
 
     def calibrate(self, directory):
-        """How many iterations take about the seconds: doubled until they take long enough to be told from the start."""
+        """How many iterations take about the seconds: doubled until they take long enough
+        to be told from the start."""
         start_s, _ = programs.output_of(self.words(True, 1), directory)
         iterations, took_s = 8, 0.0
         while took_s < min(2.0, self.seconds / 4):
@@ -92,7 +94,8 @@ class Application:
 
 def _toml(configuration, minute_s):
     """The published checkpoints are synchronous."""
-    flips = f"[flips]\nevery_s = {multilevel.FLIPS_EVERY_MINUTES * minute_s}\n" if "/e" in configuration else ""
+    flips = (f"[flips]\nevery_s = {multilevel.FLIPS_EVERY_MINUTES * minute_s}\n"
+             if "/e" in configuration else "")
     return f'schedule = "{configuration}"\nminute_s = {minute_s}\n[async]\nmode = "off"\n{flips}'
 
 
@@ -150,7 +153,8 @@ def run(arguments):
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """Percent of the baseline, by (value - baseline) / baseline (Eq. 2 of the study); None: not known."""
+    """Percent of the baseline, by (value - baseline) / baseline (Eq. 2 of the
+    study); None: not known."""
 
     runtime: float | None
     power: float | None
@@ -227,7 +231,8 @@ class Study:
                     yield name, kind, baseline, shown
 
     def comparison(self):
-        """A row for each configuration: what was found here, and in columns of their own what is published."""
+        """A row for each configuration: what was found here, and in columns of their
+        own what is published."""
         rows = []
         for name, kind, baseline, configurations in self.tables():
             for configuration in configurations:
@@ -299,7 +304,8 @@ class Study:
                           label=f"{title}, published")
 
     def _draw_power(self, name):
-        """Power of the node in the fastest run without checkpoints, and in that with the most of them; of the latter by component."""
+        """Power of the node in the fastest run without checkpoints, and in that with the most of
+        them; of the latter by component."""
         shown = [one for one in _configurations(self.arguments, name) if "/e" not in one]
         most = max(shown, key=lambda one: len(self.best(name, one)["checkpoints"]))
         pair = [one for one in (multilevel.ORIGINAL, most) if self.best(name, one)["curve"]]
@@ -354,20 +360,25 @@ class Study:
 
     def _notes(self):
         here, one = runs.machine(), self.arguments
-        texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['memory_gb']} GB, {here['kernel']}; {one.ranks} ranks"
+        texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['memory_gb']} GB, "
+                 f"{here['kernel']}; {one.ranks} ranks"
                  + (f", {one.ranks_per_node} to an emulated node" if one.ranks_per_node else "")
-                 + f", {one.size:g} MB of a rank "
-                 f"of heat and {STREAM_OVER_HEAT * one.size:g} MB of one of STREAM. Published: 64 ranks a node and 32 and 96 MB on "
-                 "the Cray XC40, for minutes."]
+                 + f", {one.size:g} MB of a rank of heat and {STREAM_OVER_HEAT * one.size:g} MB of "
+                   "one of STREAM. Published: 64 ranks a node and 32 and 96 MB on the Cray XC40, "
+                   "for minutes."]
         for name in one.application:
-            texts.append(f"{name}: a minute of ckp() is {_application(one, name).minute_s:.3g} s. Runs without checkpoints differed "
-                         f"by {self.noise(name):.1f} % among {one.repetitions}: less than that is noise.")
-        texts.append({"measured": "Power was measured on the node that the study was started on.",
-                      "": "No meter tells the power of this node: power and energy are unknown."}.get(
-                          self.kind, "Power is modelled, from a profile and how busy the processors were; the published one was "
-                          "measured. That of the node on which the study was started."))
-        texts.append("Run times here include the start of the ranks. Checkpoints are synchronous, as published. Two published rows "
-                     "of ckp(4,5,6,7) (BG/Q and Haswell, heat) do not agree with their own run time and power.")
+            texts.append(f"{name}: a minute of ckp() is {_application(one, name).minute_s:.3g} s. "
+                         f"Runs without checkpoints differed by {self.noise(name):.1f} % among "
+                         f"{one.repetitions}: less than that is noise.")
+        texts.append({
+            "measured": "Power was measured on the node that the study was started on.",
+            "": "No meter tells the power of this node: power and energy are unknown."}.get(
+            self.kind,
+            "Power is modelled, from a profile and how busy the processors were; the published one "
+            "was measured. That of the node on which the study was started."))
+        texts.append("Run times here include the start of the ranks. Checkpoints are synchronous, "
+                     "as published. Two published rows of ckp(4,5,6,7) (BG/Q and Haswell, heat) do "
+                     "not agree with their own run time and power.")
         return texts
 
     def _change_table(self, name, kind, baseline, shown):

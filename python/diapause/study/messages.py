@@ -1,7 +1,9 @@
-"""`diapause study messages`: what checkpoints do to messages, by the published Equation 1 and by a mean that knows its sign.
+"""`diapause study messages`: what checkpoints do to messages, by the published Equation 1 and by a
+mean that knows its sign.
 
-Equation 1 is a mean of absolute differences: it is above 0 for two runs of the same program, too. So each repetition is three
-runs, two without checkpoints and one with them: what Equation 1 says of the first two is its bias.
+Equation 1 is a mean of absolute differences: it is above 0 for two runs of the same program, too.
+So each repetition is three runs, two without checkpoints and one with them: what Equation 1 says of
+the first two is its bias.
 """
 
 from __future__ import annotations
@@ -110,7 +112,8 @@ def equation_1(changes):
 
 @dataclasses.dataclass(frozen=True)
 class Mean:
-    """Over repetitions, with half of its 95 % confidence interval; None: there was one repetition."""
+    """Over repetitions, with half of its 95 % confidence interval; None:
+    there was one repetition."""
 
     value: float
     error: float | None
@@ -153,8 +156,8 @@ class Study:
         return [found[str(size)] if str(size) in found else found[size] for size in self.sizes]
 
     def changes(self, ranks, arm, repetition, operation):
-        """Of every size, over the first run of the repetition, as a ratio: of the bandwidth of Sendrecv and of the time of the
-        others, as published."""
+        """Of every size, over the first run of the repetition, as a ratio: of the bandwidth of
+        Sendrecv and of the time of the others, as published."""
         before = self.times(ranks, "first", repetition, operation)
         after = self.times(ranks, arm, repetition, operation)
         if operation == "Sendrecv":
@@ -253,9 +256,11 @@ class Study:
                           look.saved(figures[f"by-size-{ranks}"], "svg"),
                           f"Cost by size of message, {ranks} ranks",
                           "Grey is noise: both runs are of the program without checkpoints.")]
-        parts += [page.heading("As published"), page.paragraph(
-            "Percent by Equation 1, of one run with checkpoints over one without, on up to 1024 cores. No noise was published, "
-            "so nobody can tell how much of these numbers is bias.", quiet=True),
+        parts += [page.heading("As published"),
+                  page.paragraph("Percent by Equation 1, of one run with checkpoints over one "
+                                 "without, on up to 1024 cores. No noise was published, so nobody "
+                                 "can tell how much of these numbers is bias.",
+                                 quiet=True),
                   self._published_table()]
         return page.document("Messages beside checkpoints", parts)
 
@@ -263,14 +268,17 @@ class Study:
         here, one = runs.machine(), self.arguments
         taken = [len(found["checkpoints"])
                  for key, found in self.results.items() if "-checkpoints-" in key]
-        texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; messages of 1 to {one.largest} bytes, each for "
-                 f"about {one.seconds:g} s. Published: Cray XC40, BG/Q and Haswell, over their networks.",
-                 f"{SCHEDULE} with minutes of {minute_s(one):.3g} s, synchronous: {min(taken)} to {max(taken)} checkpoints in a run. "
-                 "The published runs had minutes of 60 s; how long they were is not told."]
+        texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; messages of "
+                 f"1 to {one.largest} bytes, each for about {one.seconds:g} s. Published: Cray "
+                 "XC40, BG/Q and Haswell, over their networks.",
+                 f"{SCHEDULE} with minutes of {minute_s(one):.3g} s, synchronous: {min(taken)} to "
+                 f"{max(taken)} checkpoints in a run. The published runs had minutes of 60 s; how "
+                 "long they were is not told."]
         bias = [self.by_equation_1(ranks, "second", operation).value for ranks in one.ranks
                 for operation in OPERATIONS]
-        texts.append(f"Equation 1 finds {min(bias):.1f} to {max(bias):.1f} % between two runs without any checkpoint. Whatever "
-                     "it says of checkpoints counts only beyond that.")
+        texts.append(f"Equation 1 finds {min(bias):.1f} to {max(bias):.1f} % between two runs "
+                     "without any checkpoint. Whatever it says of checkpoints counts only beyond "
+                     "that.")
         telling = [f"{operation} on {ranks}" for ranks in one.ranks for operation in OPERATIONS
                    if self.signed(ranks, "checkpoints", operation).tells]
         texts.append("The signed mean of checkpoints is more than its noise for "
@@ -286,7 +294,8 @@ class Study:
         for operation in OPERATIONS:
             cells = [operation]
             for arm in ("checkpoints", "second"):
-                one, signed = self.by_equation_1(ranks, arm, operation), self.signed(ranks, arm, operation)
+                one, signed = (self.by_equation_1(ranks, arm, operation),
+                               self.signed(ranks, arm, operation))
                 cells += [page.Number(f"{one.value:.2f}", one.value),
                           page.Number(signed.text(), signed.value)]
             for machine in multilevel.MESSAGE_TABLES:

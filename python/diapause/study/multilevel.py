@@ -1,4 +1,5 @@
-"""The tables of the published study of multilevel checkpoints; see published/README.md for the source."""
+"""The tables of the published study of multilevel checkpoints; see
+published/README.md for the source."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ FLIPS_EVERY_MINUTES = 1 / 6  # section 4: an injection every 10 s
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One configuration on one machine: percent of the baseline, which is the row that has absolute values instead."""
+    """One configuration on one machine: percent of the baseline, which is the row that has
+    absolute values instead."""
 
     configuration: str
     runtime_s: float | None

@@ -33,8 +33,8 @@ def directory(arguments):
 def settings(arguments):
     """Those that results depend on, for runs.Plan."""
     left_out = ("command", "encoder", "output", "dry_run")
-    return {name: str(value) if isinstance(value, pathlib.Path) else value for name, value in vars(arguments).items()
-            if name not in left_out}
+    return {name: str(value) if isinstance(value, pathlib.Path) else value
+            for name, value in vars(arguments).items() if name not in left_out}
 
 
 def whole_number(text):
@@ -64,5 +64,6 @@ def positives(text):
 def clocks(text):
     found = positives(text)
     if max(found) > 1:
-        raise argparse.ArgumentTypeError(f"'{text}': ratios of the base clock are above 0 and at most 1")
+        raise argparse.ArgumentTypeError(
+            f"'{text}': ratios of the base clock are above 0 and at most 1")
     return found

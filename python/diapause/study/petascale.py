@@ -1,9 +1,10 @@
 """The published tables of system-level checkpoints at petascale, and models of them.
 
-Source of all tables and of the law: J. Cao et al., System-level Scalable Checkpoint-Restart for Petascale Computing (2016);
-see published/README.md. Its checkpoints have a single coordinator to which each process is connected (section II-C), drain the
-network by polling for a fixed time (section III-B), write to Lustre, and at a restart connect every process anew (section IV-C).
-Units are seconds, bytes and bytes per second everywhere.
+Source of all tables and of the law: J. Cao et al., System-level Scalable Checkpoint-Restart for
+Petascale Computing (2016); see published/README.md. Its checkpoints have a single coordinator to
+which each process is connected (section II-C), drain the network by polling for a fixed time
+(section III-B), write to Lustre, and at a restart connect every process anew (section IV-C). Units
+are seconds, bytes and bytes per second everywhere.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _number(text):
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """A machine as the law takes it. Of a machine with an unknown size only the ratio `memory_bytes / storage_bytes` counts."""
+    """A machine as the law takes it. Of a machine with an unknown size only the ratio `memory_bytes
+    / storage_bytes` counts."""
 
     memory_bytes: float
     storage_bytes: float  # of all devices: nodes x devices of each x device_bytes
@@ -68,8 +70,8 @@ class Machine:
         return self.storage_bytes / self.device_fill_s
 
     def least_s(self, used=1.0):
-        """The checkpoint-fill-time law, section III-D: used x memory / storage x the time to fill a device. `used`: the share of the
-        memory that is written."""
+        """The checkpoint-fill-time law, section III-D: used x memory / storage x the time to fill a
+        device. `used`: the share of the memory that is written."""
         return used * self.memory_bytes / self.storage_bytes * self.device_fill_s
 
 
@@ -80,13 +82,15 @@ def fill_time_s(memory_bytes, storage_bytes, device_bytes, device_bytes_per_s):
 
 # Why a row of table I is not what the law gives, if by more than the rounding of its ratio.
 DIFFERENCES = {
-    "SSD-based 4-core node": "the printed disk of 4 TB takes 133 min to fill; the printed 4.3 min are those of 128 GB, and by the printed "
-                             "ratio the checkpoint takes 0.54 min: 4.3 is again the time to fill the SSD",
+    "SSD-based 4-core node": "the printed disk of 4 TB takes 133 min to fill; the printed 4.3 min "
+                             "are those of 128 GB, and by the printed ratio the checkpoint takes "
+                             "0.54 min: 4.3 is again the time to fill the SSD",
     "Theoretical Exascale": "4 TB at 4 GB/s are 16.7 min, printed 16; a tenth is 1.67, printed 1.6"}
 
 
 def machines():
-    """{system: Machine} of table I, as printed; a missing size is 1 byte, with the other by the printed ratio."""
+    """{system: Machine} of table I, as printed; a missing size is 1 byte, with the
+    other by the printed ratio."""
     found = {}
     for row in rows_of("cao2016_table1_fill_time_law"):
         memory, storage = _number(row["storage_ram_tb"]), _number(row["storage_disk_or_ssd_tb"])
@@ -99,10 +103,12 @@ def machines():
 
 
 def law_rows():
-    """Table I beside what the law gives for its own inputs: minutes, the difference in percent, and its reason."""
+    """Table I beside what the law gives for its own inputs: minutes, the difference in
+    percent, and its reason."""
     rows = []
     for row in rows_of("cao2016_table1_fill_time_law"):
-        printed, law = float(row["ideal_ckpt_time_min"]), machines()[row["system"]].least_s() / MINUTE_S
+        printed, law = (float(row["ideal_ckpt_time_min"]),
+                        machines()[row["system"]].least_s() / MINUTE_S)
         off = 100 * (law / printed - 1)
         why = DIFFERENCES.get(row["system"], "the printed ratio and fill time are rounded"
                               if abs(off) >= 0.05 else "none")
@@ -144,7 +150,8 @@ def dumps(*names):
 
 
 def beyond_law():
-    """How often the time of the law each published dump took, on the machine where it was measured."""
+    """How often the time of the law each published dump took, on the machine
+    where it was measured."""
     rate = machines()[STAMPEDE].storage_bytes_per_s
     return [{"program": dump.program, "processes": dump.processes,
              "published_checkpoint_s": dump.checkpoint_s, "law_s": dump.size_bytes / rate,
@@ -158,10 +165,13 @@ def beyond_law():
 class Costs:
     """Non-negative seconds for each term; P processes with S bytes in all.
 
-    checkpoint = drain + coordination P + S / write rate + contention S P       (section IV-C: messages to one coordinator; Lustre)
-    restart    = start + connect P^2 + S / read rate                            (section IV-C: building connections decides)
+    checkpoint = drain + coordination P + S / write rate + contention S P
+                 (section IV-C: messages to one coordinator; Lustre)
+    restart    = start + connect P^2 + S / read rate
+                 (section IV-C: building connections decides)
 
-    The form was chosen with all rows in view: each of P processes connects to the coordinator and gets the addresses of all others.
+    The form was chosen with all rows in view: each of P processes connects to the coordinator and
+    gets the addresses of all others.
     """
 
     drain_s: float
@@ -181,12 +191,13 @@ class Costs:
 
 
 def least_squares(terms, seconds, least_s=TINY_S):
-    """Non-negative coefficients of the columns of `terms` with the least sum of squared relative errors. The errors of times below
-    `least_s` are relative to that."""
+    """Non-negative coefficients of the columns of `terms` with the least sum of squared relative
+    errors. The errors of times below `least_s` are relative to that."""
     seconds = np.asarray(seconds, float)
     unit = np.maximum(seconds, least_s)
     scaled = np.asarray(terms, float) / unit[:, None]
-    largest = np.where(scaled.max(axis=0) > 0, scaled.max(axis=0), 1.0)  # the columns differ by many orders of magnitude
+    # The columns differ by many orders of magnitude.
+    largest = np.where(scaled.max(axis=0) > 0, scaled.max(axis=0), 1.0)
     return optimize.nnls(scaled / largest, seconds / unit)[0] / largest
 
 
@@ -210,7 +221,8 @@ def splits():
 
 
 def _parted(rows, is_fitted):
-    return tuple(row for row in rows if is_fitted(row)), tuple(row for row in rows if not is_fitted(row))
+    return (tuple(row for row in rows if is_fitted(row)),
+            tuple(row for row in rows if not is_fitted(row)))
 
 
 def errors(costs, rows):
@@ -235,8 +247,8 @@ def rms(values):
 
 
 def tested():
-    """Each split, and each row left out in turn: how far the model and the median rate are off the rows they were not fitted on,
-    root mean square in percent."""
+    """Each split, and each row left out in turn: how far the model and the median rate are off the
+    rows they were not fitted on, root mean square in percent."""
     rows = []
     for what, known, unknown in splits():
         rows.append(_test_row(what, len(known), errors(fitted(known), unknown),
@@ -268,7 +280,8 @@ def launches():
 
 
 def launch_costs(rows):
-    """Seconds of a process and of a pair: launch = first P + second P^2 (section IV-C1: one coordinator accepts all connections)."""
+    """Seconds of a process and of a pair: launch = first P + second P^2 (section IV-C1: one
+    coordinator accepts all connections)."""
     return least_squares([(processes, processes**2) for processes, _ in rows],
                          [seconds for _, seconds in rows])
 
@@ -294,7 +307,8 @@ def overhead_errors():
 
 @dataclasses.dataclass(frozen=True)
 class Weak:
-    """A measurement of here: so many emulated nodes, each a launched job with so many processes, checkpointed at once."""
+    """A measurement of here: so many emulated nodes, each a launched job with so many processes,
+    checkpointed at once."""
 
     nodes: int
     ranks: int  # processes of a node
@@ -309,7 +323,8 @@ class Weak:
 
 @dataclasses.dataclass(frozen=True)
 class OwnCosts:
-    """Of our checkpoints, by measurements of here. Each node works by itself, and all share the storage:
+    """Of our checkpoints, by measurements of here. Each node works by itself,
+    and all share the storage:
 
     launch  = a + b r                   r: processes of a node
     stop    = a + b r + c s             s: bytes of a node
@@ -336,7 +351,8 @@ class OwnCosts:
     def global_s(self, ranks, node_bytes, size_bytes, byte_s=None):
         """`byte_s`: seconds of a byte, in place of those of the storage here."""
         first, here_s = self.more_of_global
-        return self.local_s(ranks, node_bytes) + first + (here_s if byte_s is None else byte_s) * size_bytes
+        return (self.local_s(ranks, node_bytes) + first
+                + (here_s if byte_s is None else byte_s) * size_bytes)
 
     def restart_s(self, ranks, size_bytes, byte_s=None):
         first, of_rank, here_s = self.restart
@@ -362,7 +378,8 @@ def own_costs(rows):
 
 
 def own_errors(rows):
-    """In percent, of each measurement by the others: {"local": [...], "global": [...], "restart": [...]}."""
+    """In percent, of each measurement by the others: {"local": [...], "global":
+    [...], "restart": [...]}."""
     found = {"local": [], "global": [], "restart": []}
     for i, row in enumerate(rows):
         costs = own_costs(rows[:i] + rows[i + 1:])
@@ -375,22 +392,25 @@ def own_errors(rows):
 
 
 UNKNOWN = "not known: the measurements here do not tell this cost"
-NETWORK_BYTES_PER_S = 4 * 14.0625e9 * 64 / 66 / 8  # FDR InfiniBand, four lanes, by its specification: 6.8 GB/s
+# FDR InfiniBand with four lanes has 6.8 GB/s by its specification.
+NETWORK_BYTES_PER_S = 4 * 14.0625e9 * 64 / 66 / 8
 ASSUMPTIONS = (
     f"{LARGEST} processes, {PER_NODE} of a node, with 38 TB in images of equal size, as published.",
-    "Each node takes as long as a node of here: its memory has the rate of the memory here, and costs are linear "
-    "far beyond the measured sizes and numbers of processes. The emulated nodes shared the processors of one machine.",
-    "No time for the nodes to agree, and none for connections between them: launched jobs run on one node so far. The emulated nodes "
-    "are jobs of their own, side by side on this machine.",
-    f"Levels 2 and 3 send the data of a node once, at {NETWORK_BYTES_PER_S / GB:.1f} GB/s of a node, the nominal rate of FDR InfiniBand; computing "
-    "parity takes no longer than sending. Neither is measured here.",
-    "Storage as published, not that of here: once at the rate of the law for Stampede, once at the rate that its dumps of this size reached "
-    "in the model fitted on the published rows.")
+    "Each node takes as long as a node of here: its memory has the rate of the memory here, and "
+    "costs are linear far beyond the measured sizes and numbers of processes. The emulated nodes "
+    "shared the processors of one machine.",
+    "No time for the nodes to agree, and none for connections between them: launched jobs run on "
+    "one node so far. The emulated nodes are jobs of their own, side by side on this machine.",
+    f"Levels 2 and 3 send the data of a node once, at {NETWORK_BYTES_PER_S / GB:.1f} GB/s of a "
+    "node, the nominal rate of FDR InfiniBand; computing parity takes no longer than sending. "
+    "Neither is measured here.",
+    "Storage as published, not that of here: once at the rate of the law for Stampede, once at the "
+    "rate that its dumps of this size reached in the model fitted on the published rows.")
 
 
 def extrapolated(costs, processes=LARGEST, size_bytes=LARGEST_BYTES, per_node=PER_NODE):
-    """What a checkpoint of each level, and a restart, would take with our costs: rows of seconds, None where that is not
-    known, and what they rest on."""
+    """What a checkpoint of each level, and a restart, would take with our costs: rows of seconds,
+    None where that is not known, and what they rest on."""
     node_bytes = size_bytes * per_node / processes
     local_s = costs.local_s(per_node, node_bytes)
     sent_s = node_bytes / NETWORK_BYTES_PER_S

@@ -1,4 +1,5 @@
-"""Starts the programs of studies, with and without checkpoints, and says what a run took: seconds, power, checkpoints."""
+"""Starts the programs of studies, with and without checkpoints, and says what a run took:
+seconds, power, checkpoints."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ class Launcher:
         return [*launch, str(self.program(name)), *map(str, arguments)]
 
     def configuration(self, directory, text, places, of_global=""):
-        """A file with these settings, those of the ranks, and the directories; `of_global`: more of the section [global]."""
+        """A file with these settings, those of the ranks, and the directories; `of_global`: more of
+        the section [global]."""
         path = directory / "diapause.toml"
         node = f"[node]\nranks_per_node = {self.ranks_per_node}\n" if self.ranks_per_node else ""
         path.write_text(f"{text}\n{places.toml(of_global)}{node}")
@@ -64,7 +66,8 @@ def environment(**settings):
 
 
 def output_of(words, directory, **settings):
-    """(seconds, standard output); RunError if it fails. `settings` are variables of the environment."""
+    """(seconds, standard output); RunError if it fails. `settings` are
+    variables of the environment."""
     begin_s = time.monotonic()
     try:
         done = subprocess.run(words, cwd=directory, env=environment(**settings),
@@ -184,7 +187,8 @@ def _memory():
 
 @contextlib.contextmanager
 def places(parent, memory=None):
-    """An empty global tier. What a job that failed has left in the memory tier of this node is removed with it."""
+    """An empty global tier. What a job that failed has left in the memory tier of this
+    node is removed with it."""
     parent.mkdir(parents=True, exist_ok=True)
     made = Places(memory or _memory(), parent / f"study-{os.getpid()}-{time.monotonic_ns()}")
     made.global_.mkdir(mode=0o700)

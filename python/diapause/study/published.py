@@ -1,4 +1,5 @@
-"""The numbers of the published study of SZ and ZFP under clocks and error bounds; see published/README.md for the source."""
+"""The numbers of the published study of SZ and ZFP under clocks and error bounds; see
+published/README.md for the source."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ CHIPS = {"m510-broadwell": "Broadwell", "c220g5-skylake": "Skylake"}
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """P(f) = a f^b + c, f in GHz, scaled to the power at the highest clock; and how well it fitted there."""
+    """P(f) = a f^b + c, f in GHz, scaled to the power at the highest clock; and how
+    well it fitted there."""
 
     step: str  # "compress" or "write"
     data: str  # of what: a processor, a codec, or "Total"
@@ -63,5 +65,6 @@ def curve_of(machine, step):
 
 
 def phi(step):
-    """The share of the time that scales with the clock, from how much longer the step took at the clock of the rule."""
+    """The share of the time that scales with the clock, from how much longer the step took at
+    the clock of the rule."""
     return (LONGER[step] - 1) / (1 / RULE[step] - 1)

@@ -1,4 +1,5 @@
-"""The rows of a sweep put together: power over the clock, fits, energy with and without the rule, tables."""
+"""The rows of a sweep put together: power over the clock, fits, energy with and
+without the rule, tables."""
 
 from __future__ import annotations
 
@@ -59,16 +60,19 @@ class Point:
 
 
 class Study:
-    """All rows, with the machine whose published curves stand in where no power over the clock is measured."""
+    """All rows, with the machine whose published curves stand in where no power over
+    the clock is measured."""
 
     def __init__(self, rows, machine, dumps=()):
         self.rows = rows
         self.dumps = dumps
         self.machine = machine
-        self._series = collections.defaultdict(dict)  # by field, codec, bound and step: by clock asked
+        # Rows by clock asked, for each field, codec, bound and step.
+        self._series = collections.defaultdict(dict)
         for row in rows:
             self._series[row.field, row.codec, row.bound, row.step][row.clock_asked] = row
-        self.power_fit = functools.cache(self.power_fit)  # asked for again for every codec and bound
+        # The fits are asked for again for every codec and bound.
+        self.power_fit = functools.cache(self.power_fit)
         self.runtime_fit = functools.cache(self.runtime_fit)
 
     @property
@@ -86,7 +90,8 @@ class Study:
 
     @property
     def measures_power(self):
-        """Whether power over the clock is measured: by a counter, at clocks that are not emulated."""
+        """Whether power over the clock is measured: by a counter, at clocks
+        that are not emulated."""
         return any(point.power is not None for point in self.points())
 
     def points(self):
@@ -95,20 +100,24 @@ class Study:
             if full is None or full.clock_by == "none" or step not in STEPS:
                 continue
             for row in clocks.values():
-                counts = row.energy_kind == full.energy_kind == "measured" and not row.clock_is_emulated
+                counts = (row.energy_kind == full.energy_kind == "measured"
+                          and not row.clock_is_emulated)
                 known = counts and row.joules and full.joules
                 power = row.joules / row.seconds / (full.joules / full.seconds) if known else None
-                yield Point(step, codec, row.clock_asked, row.clock_obtained, row.seconds / full.seconds, power)
+                yield Point(step, codec, row.clock_asked, row.clock_obtained,
+                            row.seconds / full.seconds, power)
 
-    # ---- fits --------------------------------------------------------------------------------------------------------
+    # ---- fits ------------------------------------------------------------------------------------
 
     def power_fit(self, step):
         """Over the ratio of the clock; None where power was not measured at four clocks."""
-        known = [(point.clock, point.power) for point in self.points() if point.step == step and point.power is not None]
+        known = [(point.clock, point.power)
+                 for point in self.points() if point.step == step and point.power is not None]
         return _or_none(fit.fit_power, known)
 
     def runtime_fit(self, step):
-        """Of the medians at each clock: what else runs on the machine makes a few times much longer."""
+        """Of the medians at each clock: what else runs on the machine makes a
+        few times much longer."""
         clocks = collections.defaultdict(list)
         for point in self.points():
             if point.step == step:
@@ -124,22 +133,24 @@ class Study:
         return curve.power(clock * top) / curve.power(top), "modelled"
 
     def longer_at(self, step, clock):
-        """Run time over that at the full clock, and how it is known: our own fit, or the published share of the clock."""
+        """Run time over that at the full clock, and how it is known: our own fit, or the
+        published share of the clock."""
         found = self.runtime_fit(step)
         if found:
             emulated = any(row.clock_is_emulated for row in self.rows)
             return float(found.runtime(clock)), "emulated" if emulated else "measured"
         return published.phi(step) / clock + 1 - published.phi(step), "modelled"
 
-    # ---- energy ------------------------------------------------------------------------------------------------------
+    # ---- energy ----------------------------------------------------------------------------------
 
     def _at_full_clock(self, codec, bound, step):
         """A row for each field."""
-        return [clocks[1.0] for (_, *method), clocks in self._series.items() if method == [codec, bound, step]
-                and 1.0 in clocks]
+        return [clocks[1.0] for (_, *method), clocks in self._series.items()
+                if method == [codec, bound, step] and 1.0 in clocks]
 
     def seconds_per_gb(self, codec, bound, step):
-        """At the full clock, for 10^9 bytes of the fields; the mean over them. None if it was not done."""
+        """At the full clock, for 10^9 bytes of the fields; the mean over them.
+        None if it was not done."""
         found = self._at_full_clock(codec, bound, step)
         return mean(row.seconds / row.raw_bytes * 1e9 for row in found) if found else None
 
@@ -151,33 +162,41 @@ class Study:
         return mean(row.joules / row.raw_bytes * 1e9 for row in found)
 
     def energy(self, codec, bound, step, with_rule):
-        """For a GB, in joules where all of them are measured, else in seconds at full power. None if it was not done."""
-        base = self.joules_per_gb(codec, bound, step) if self.in_joules else self.seconds_per_gb(codec, bound, step)
+        """For a GB, in joules where all of them are measured, else in seconds at full power.
+        None if it was not done."""
+        base = (self.joules_per_gb(codec, bound, step) if self.in_joules
+                else self.seconds_per_gb(codec, bound, step))
         if base is None or not with_rule:
             return base
         clock = published.RULE[step]
         return base * self.power_at(step, clock)[0] * self.longer_at(step, clock)[0]
 
     def seconds_off(self, codec, bound, step):
-        """Half the 95 % interval of the mean of seconds_per_gb, over it, as passes scatter; None where a step was done once."""
+        """Half the 95 % interval of the mean of seconds_per_gb, over it, as passes scatter; None
+        where a step was done once."""
         found = self._at_full_clock(codec, bound, step)
         if not found or any(row.passes < 2 for row in found):
             return None
-        squares = [(stats.t.ppf(0.975, row.passes - 1) * row.seconds_scatter / row.seconds)**2 / row.passes for row in found]
+        squares = [(stats.t.ppf(0.975, row.passes - 1) * row.seconds_scatter / row.seconds)**2
+                   / row.passes for row in found]
         return math.sqrt(sum(squares)) / len(found)
 
     def at_equal_error(self):
-        """Rows of codec, measure (`psnr_db` or `greatest_error`), its value and the ratio there: the mean over the fields of which all
-        lossy codecs have that value between two of their bounds, by a line through the logarithms of the two ratios."""
+        """Rows of codec, measure (`psnr_db` or `greatest_error`), its value and the ratio there:
+        the mean over the fields of which all lossy codecs have that value between two of their
+        bounds, by a line through the logarithms of the two ratios."""
         curves = collections.defaultdict(dict)  # by measure and field: by codec: points
         for (field, codec, bound, step), clocks in self._series.items():
             row = clocks.get(1.0)
-            if step != "compress" or not bound or row is None or row.psnr_db is None or row.lossless_blocks:
+            if (step != "compress" or not bound or row is None or row.psnr_db is None
+                or row.lossless_blocks):
                 continue
-            for measure, value in (("psnr_db", row.psnr_db), ("greatest_error", math.log10(row.greatest_error))):
+            for measure, value in (("psnr_db", row.psnr_db),
+                                   ("greatest_error", math.log10(row.greatest_error))):
                 curves[measure, field].setdefault(codec, []).append((value, math.log(row.ratio)))
         rows = []
-        for measure, values in (("psnr_db", EQUAL_PSNR_DB), ("greatest_error", [math.log10(one) for one in sweep.BOUNDS])):
+        for measure, values in (("psnr_db", EQUAL_PSNR_DB),
+                                ("greatest_error", [math.log10(one) for one in sweep.BOUNDS])):
             for value in values:
                 found = collections.defaultdict(list)
                 for (name, _), codecs in curves.items():
@@ -185,58 +204,79 @@ class Study:
                     if name == measure and len(at) > 1 and None not in at.values():
                         for codec, ratio in at.items():
                             found[codec].append(math.exp(ratio))
-                rows += [{"codec": codec, "measure": measure, "value": value if measure == "psnr_db" else 10**value, "ratio": mean(ratios),
+                rows += [{"codec": codec,
+                          "measure": measure,
+                          "value": value if measure == "psnr_db" else 10**value,
+                          "ratio": mean(ratios),
                           "fields": len(ratios)} for codec, ratios in found.items()]
         return rows
 
     def dump_rows(self):
-        """The dumps of all fields together, by codec and bound: as they were done here, as they are reckoned from what each step of the
-        sweep took, and as published. What was not measured is None."""
+        """The dumps of all fields together, by codec and bound: as they were done here, as
+        they are reckoned from what each step of the sweep took, and as published. What was
+        not measured is None."""
         rows = []
         for codec, bound in dict.fromkeys((dump.codec, dump.bound) for dump in self.dumps):
-            plain, ruled = ([dump for dump in self.dumps if (dump.codec, dump.bound, dump.with_rule) == (codec, bound, rule)]
+            plain, ruled = ([dump for dump in self.dumps
+                             if (dump.codec, dump.bound, dump.with_rule) == (codec, bound, rule)]
                             for rule in (False, True))
             spent = [_sum(dump.measured_j for dump in dumps) for dumps in (plain, ruled)]
             seconds = [_sum(dump.seconds for dump in dumps) for dumps in (plain, ruled)]
-            rows.append({"codec": codec, "bound": bound, "gb": sum(dump.raw_bytes for dump in plain) / 1e9,
-                         "clock_by": plain[0].clock_by, "energy": "not measured" if spent[0] is None else "measured",
-                         "here_seconds": seconds[0], "here_write_s": _sum(dump.write_s for dump in plain),
-                         "here_seconds_with_rule": seconds[1], "here_write_s_with_rule": _sum(dump.write_s for dump in ruled),
-                         "here_longer_pct": _percent(seconds[1], seconds[0]), "here_joules": spent[0],
-                         "here_joules_with_rule": spent[1], "here_energy_saved_pct": _percent(spent[0], spent[1], of=spent[0]),
-                         **self._reckoned(codec, bound, {dump.field: dump.raw_bytes for dump in plain}),
-                         **({"published_gb": published.DUMPED_GB, "published_joules": published.SAVED_J / published.SAVED_ENERGY,
-                             "published_joules_saved": published.SAVED_J,
-                             "published_energy_saved_pct": 100 * published.SAVED_ENERGY} if bound else {})})
+            rows.append({
+                "codec": codec,
+                "bound": bound,
+                "gb": sum(dump.raw_bytes for dump in plain) / 1e9,
+                "clock_by": plain[0].clock_by,
+                "energy": "not measured" if spent[0] is None else "measured",
+                "here_seconds": seconds[0],
+                "here_write_s": _sum(dump.write_s for dump in plain),
+                "here_seconds_with_rule": seconds[1],
+                "here_write_s_with_rule": _sum(dump.write_s for dump in ruled),
+                "here_longer_pct": _percent(seconds[1], seconds[0]),
+                "here_joules": spent[0],
+                "here_joules_with_rule": spent[1],
+                "here_energy_saved_pct": _percent(spent[0], spent[1], of=spent[0]),
+                **self._reckoned(codec, bound, {dump.field: dump.raw_bytes for dump in plain}),
+                **({"published_gb": published.DUMPED_GB,
+                    "published_joules": published.SAVED_J / published.SAVED_ENERGY,
+                    "published_joules_saved": published.SAVED_J,
+                    "published_energy_saved_pct": 100 * published.SAVED_ENERGY} if bound else {})})
         return rows
 
     def _reckoned(self, codec, bound, sizes):
-        """What compressing and writing so many bytes of each field takes by the times and joules of the sweep."""
-        rows = {(row.field, step): row for step in STEPS for row in self._at_full_clock(codec, bound, step)}
-        longer, power = ([at(step, published.RULE[step])[0] for step in STEPS] for at in (self.longer_at, self.power_at))
+        """What compressing and writing so many bytes of each field takes by the times
+        and joules of the sweep."""
+        rows = {(row.field, step): row
+                for step in STEPS for row in self._at_full_clock(codec, bound, step)}
+        longer, power = ([at(step, published.RULE[step])[0] for step in STEPS]
+                         for at in (self.longer_at, self.power_at))
 
         def steps(what):
-            return [sum(getattr(rows[field, step], what) * size / rows[field, step].raw_bytes for field, size in sizes.items())
-                    for step in STEPS]
+            return [sum(getattr(rows[field, step], what) * size / rows[field, step].raw_bytes
+                        for field, size in sizes.items()) for step in STEPS]
 
         seconds = steps("seconds")
         plain = steps("joules") if self.in_joules else seconds
         ruled = [one * more * less for one, more, less in zip(plain, longer, power)]
-        return {"reckoned_seconds": sum(seconds), "reckoned_seconds_with_rule": sum(one * more for one, more in zip(seconds, longer)),
+        return {"reckoned_seconds": sum(seconds),
+                "reckoned_seconds_with_rule": sum(one * more for one, more in zip(seconds, longer)),
                 "reckoned_joules": sum(plain) if self.in_joules else None,
                 "reckoned_joules_with_rule": sum(ruled) if self.in_joules else None,
                 "reckoned_energy_saved_pct": _percent(sum(plain), sum(ruled), of=sum(plain))}
 
     @property
     def in_joules(self):
-        return all(row.energy_kind == "measured" and row.joules for row in self.rows if row.step in STEPS)
+        return all(row.energy_kind == "measured" and row.joules
+                   for row in self.rows if row.step in STEPS)
 
     def label(self):
         """What the energy with the rule rests on."""
         time = sorted({self.longer_at(step, 0.5)[1] for step in STEPS})
         power = sorted({self.power_at(step, 0.5)[1] for step in STEPS})
-        return (f"time measured{'' if time == ['measured'] else ', slowdown ' + ' and '.join(time)}; power over clock "
-                f"{' and '.join(power)}" + (f" ({self.machine})" if "modelled" in power else ""))
+        return ("time "
+                f"measured{'' if time == ['measured'] else ', slowdown ' + ' and '.join(time)}; "
+                f"power over clock {' and '.join(power)}"
+                + (f" ({self.machine})" if "modelled" in power else ""))
 
 
 def _sum(values):
@@ -246,7 +286,8 @@ def _sum(values):
 
 
 def _percent(one, other, of=None):
-    """By how much one is more than another, in percent of `of`, or else of the other. None if either is not known."""
+    """By how much one is more than another, in percent of `of`, or else of the other. None
+    if either is not known."""
     return None if one is None or other is None else 100 * (one - other) / (of or other)
 
 
@@ -267,8 +308,10 @@ def _or_none(fitted, pairs):
 
 
 def recovered(curve):
-    """The fit of data made out of a published curve, at the clocks of the study: what the fitting itself does to it."""
+    """The fit of data made out of a published curve, at the clocks of the study: what the
+    fitting itself does to it."""
     clocks = published.clocks_ghz()
-    low, top = clocks.get(curve.data, (min(c[0] for c in clocks.values()), max(c[1] for c in clocks.values())))
+    low, top = clocks.get(curve.data,
+                          (min(c[0] for c in clocks.values()), max(c[1] for c in clocks.values())))
     clock = np.arange(low, top + 1e-9, published.STEP_MHZ / 1000)
     return fit.fit_power(clock, curve.power(clock))

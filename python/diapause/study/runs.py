@@ -1,4 +1,5 @@
-"""The runs of a study: a plan that can be shown before, is done bit by bit, and goes on where it was interrupted."""
+"""The runs of a study: a plan that can be shown before, is done bit by bit, and goes on
+where it was interrupted."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Run:
 
 
 class Plan:
-    """What is done stays in `runs/KEY.json` below the output; `settings` are those that the results depend on."""
+    """What is done stays in `runs/KEY.json` below the output; `settings` are those that
+    the results depend on."""
 
     def __init__(self, output, settings, runs):
         self.output = pathlib.Path(output)
@@ -38,14 +40,18 @@ class Plan:
 
     def show(self, stream=sys.stdout):
         for run in self.runs:
-            print(f"{'done' if self._file(run).exists() else look.time_text(run.seconds):>8}  {run.what}", file=stream)
+            print(f"{'done' if self._file(run).exists() else look.time_text(run.seconds):>8}  "
+                  f"{run.what}",
+                  file=stream)
         left = [run for run in self.runs if not self._file(run).exists()]
-        print(f"{len(left)} of {len(self.runs)} runs to do, about {look.time_text(sum(run.seconds for run in left))}",
+        print(f"{len(left)} of {len(self.runs)} runs to do, about "
+              f"{look.time_text(sum(run.seconds for run in left))}",
               file=stream)
 
     def carry_out(self):
         """Does what is not done yet, and returns the results of all runs by key."""
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a run is cleaned up
+        # A run is cleaned up when the study is terminated.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         self._keep_settings()
         bar = _Bar(self.runs, sum(self._file(run).exists() for run in self.runs))
         for run in self.runs:
@@ -81,8 +87,9 @@ class Plan:
         before = json.loads(path.read_text())
         for name in sorted({*before, *self.settings}):
             if before.get(name) != self.settings.get(name):
-                raise Trouble(f"{self.output} holds a study with other settings: {name} was {before.get(name)} and is "
-                              f"{self.settings.get(name)}; take another directory, or remove this one")
+                raise Trouble(f"{self.output} holds a study with other settings: {name} was "
+                              f"{before.get(name)} and is {self.settings.get(name)}; take another "
+                              "directory, or remove this one")
 
 
 class _Bar:
@@ -122,7 +129,8 @@ class _Bar:
 
 
 def carry_out(arguments, plan, study_of):
-    """What every study of runs does: shows the plan, or does it and leaves what `study_of(arguments, results)` makes of it."""
+    """What every study of runs does: shows the plan, or does it and leaves what
+    `study_of(arguments, results)` makes of it."""
     if arguments.dry_run:
         plan.show()
         return
@@ -153,7 +161,8 @@ def machine():
 
 
 def csv_of(rows):
-    """The bytes of a CSV file of dictionaries; the columns are those of all, and what is None is left empty."""
+    """The bytes of a CSV file of dictionaries; the columns are those of all, and what
+    is None is left empty."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")

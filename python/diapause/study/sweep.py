@@ -17,7 +17,8 @@ STEPS = 3  # compress, write, decompress
 BOUNDS = (1e-1, 1e-2, 1e-3, 1e-4)
 # Of the base clock. The two of the published rule are among them.
 CLOCKS = (1.0, 0.875, 0.85, 0.7, 0.55, 0.4)
-DUMPED_BYTES_PER_S = 1e8  # taken for granted in the time that a plan tells, before anything is measured
+# A plan tells its time by this rate, before anything is measured.
+DUMPED_BYTES_PER_S = 1e8
 
 
 class SweepError(Trouble):
@@ -40,7 +41,8 @@ class Plan:
 
     def seconds_of_dump(self, codec, size_bytes):
         """About what a field takes."""
-        return size_bytes / DUMPED_BYTES_PER_S * (1 if self.actuator == "none" else 2) * self._methods(codec)
+        return (size_bytes / DUMPED_BYTES_PER_S * (1 if self.actuator == "none" else 2)
+                * self._methods(codec))
 
     def _methods(self, codec):
         return 1 if codec in LOSSLESS else len(self.bounds)
@@ -76,8 +78,10 @@ class Row:
 
     @property
     def psnr_db(self):
-        """Peak signal to noise: the range of the values over the root mean square of their errors; None if there are none."""
-        return 20 * math.log10(self.value_range / self.rms_error) if self.rms_error > 0 and self.value_range > 0 else None
+        """Peak signal to noise: the range of the values over the root mean square of their errors;
+        None if there are none."""
+        return (20 * math.log10(self.value_range / self.rms_error)
+                if self.rms_error > 0 and self.value_range > 0 else None)
 
     @property
     def clock_is_emulated(self):
@@ -86,7 +90,8 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Dump:
-    """Copies of a field compressed and then written to a file, by one codec and bound, with or without the rule."""
+    """Copies of a field compressed and then written to a file, by one codec and bound,
+    with or without the rule."""
 
     field: str
     codec: str
@@ -113,11 +118,13 @@ class Dump:
 
 
 def _row(field, plan, line):
-    return Row(field.name, str(field.values.dtype), "x".join(map(str, field.values.shape)), line["codec"], line["bound"],
-               line["step"], line["asked"], line["obtained"], plan.actuator, line["seconds"], line["passes"],
-               line["raw_bytes"], line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"], line["greatest_error"],
-               line["blocks"], line["lossless_blocks"], line["joules"], line["energy_of"], line["energy_kind"],
-               line["rms_error"], line["value_range"], line["seconds_scatter"])
+    return Row(field.name, str(field.values.dtype), "x".join(map(str, field.values.shape)),
+               line["codec"], line["bound"], line["step"], line["asked"], line["obtained"],
+               plan.actuator, line["seconds"], line["passes"], line["raw_bytes"],
+               line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"],
+               line["greatest_error"], line["blocks"], line["lossless_blocks"], line["joules"],
+               line["energy_of"], line["energy_kind"], line["rms_error"], line["value_range"],
+               line["seconds_scatter"])
 
 
 def _join(values):
@@ -125,14 +132,16 @@ def _join(values):
 
 
 def _encoded(field, codec, plan, clocks, *more):
-    """The lines that the command prints. SweepError if it fails, as for a codec that the build has not."""
+    """The lines that the command prints. SweepError if it fails, as for a codec
+    that the build has not."""
     file = plan.directory / "field.raw"
     field.values.tofile(file)
-    done = subprocess.run(
-        [plan.encoder, "study", "encode", file, "--type", str(field.values.dtype), "--dims", _join(field.values.shape),
-         "--codecs", codec, "--bounds", _join(plan.bounds), "--clocks", _join(clocks), "--actuator", plan.actuator,
-         "--directory", plan.directory, "--seconds", str(plan.seconds), "--repetitions", str(plan.repetitions), *more],
-        capture_output=True, text=True)
+    done = subprocess.run([plan.encoder, "study", "encode", file, "--type", str(field.values.dtype),
+                           "--dims", _join(field.values.shape), "--codecs", codec, "--bounds",
+                           _join(plan.bounds), "--clocks", _join(clocks), "--actuator",
+                           plan.actuator, "--directory", plan.directory, "--seconds",
+                           str(plan.seconds), "--repetitions", str(plan.repetitions), *more],
+                          capture_output=True, text=True)
     file.unlink()
     if done.returncode != 0:
         raise SweepError(f"{field.name}: {done.stderr.strip().removeprefix('diapause: ')}")
@@ -145,11 +154,14 @@ def rows_of(field, codec, plan):
 
 
 def dumps_of(field, codec, plan, size_bytes):
-    """The dumps of so many bytes of a field, or a little more, without the rule and, if there is an actuator, with it."""
+    """The dumps of so many bytes of a field, or a little more, without the rule and, if there
+    is an actuator, with it."""
     made = []
     for with_rule in (False, True) if plan.actuator != "none" else (False,):
         clocks = tuple(published.RULE[step] if with_rule else 1.0 for step in ("compress", "write"))
-        made += [Dump(field.name, codec, line["bound"], with_rule, plan.actuator, line["copies"] * line["raw_bytes"],
-                      *(line[key] for key in ("compress_s", "compress_clock", "write_s", "write_clock", "joules", "energy_kind")))
+        made += [Dump(field.name, codec, line["bound"], with_rule, plan.actuator,
+                      line["copies"] * line["raw_bytes"],
+                      *(line[key] for key in ("compress_s", "compress_clock", "write_s",
+                                              "write_clock", "joules", "energy_kind")))
                  for line in _encoded(field, codec, plan, clocks, "--dump-bytes", str(size_bytes))]
     return made

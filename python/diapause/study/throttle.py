@@ -1,4 +1,5 @@
-"""`diapause study throttle`: clocks while a checkpoint is written, to local and remote storage, as published of one cluster."""
+"""`diapause study throttle`: clocks while a checkpoint is written, to local and remote storage, as
+published of one cluster."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def _media(arguments):
 
 def _gears(arguments):
     """The full clock is among them: everything is compared with it."""
-    return tuple(sorted({1.0, *arguments.clocks}, reverse=True)) if arguments.actuator != "none" else (1.0,)
+    return (tuple(sorted({1.0, *arguments.clocks}, reverse=True)) if arguments.actuator != "none"
+            else (1.0,))
 
 
 def _write(arguments, path, directory):
@@ -163,8 +165,9 @@ class Study:
                 for asked in sorted(lines, reverse=True)]
 
     def modelled(self, gear):
-        """(processor, node) energy over that at the full clock: the time of here, with the published power over the clock;
-        the rest of the node draws as much as the processor at its full clock. None where nothing is published."""
+        """(processor, node) energy over that at the full clock: the time of here, with the
+        published power over the clock; the rest of the node draws as much as the processor at its
+        full clock. None where nothing is published."""
         curve, top = published.curve_of(self.arguments.machine, "write")
         if gear.clock * top < published.clocks_ghz()[curve.data][0] - 1e-9:
             return None, None
@@ -189,7 +192,8 @@ class Study:
         return rows
 
     def comparison(self):
-        """A row for each medium and gear; media that were not written to have published columns only."""
+        """A row for each medium and gear; media that were not written to have
+        published columns only."""
         rows = []
         for medium in MEDIA:
             saved, time = PUBLISHED_SAVED[medium]
@@ -216,23 +220,27 @@ class Study:
     def conclusion(self, medium):
         """In one sentence, of the processor and of the node."""
         if medium not in _media(self.arguments):
-            return f"{MEDIA[medium]}: not measured; --medium {medium}=DIRECTORY names a directory of that kind."
+            return (f"{MEDIA[medium]}: not measured; --medium {medium}=DIRECTORY names a directory "
+                    "of that kind.")
         gears = self.gears(medium)
         if len(gears) == 1:
-            return (f"{MEDIA[medium]}: written at the full clock only, so nothing can be said of slower ones; --actuator cpufreq "
-                    "sets clocks, emulated makes believe.")
+            return (f"{MEDIA[medium]}: written at the full clock only, so nothing can be said of "
+                    "slower ones; --actuator cpufreq sets clocks, emulated makes believe.")
         if self.is_real:
             cpu, node = (min(gears, key=lambda gear, what=what: getattr(gear, what) or 9.0)
                          for what in ("cpu", "node"))
-            return (f"{MEDIA[medium]}: the processor uses least at {cpu.clock:.2f} of the clock ({_saved(cpu.cpu)}), the node at "
-                    f"{node.clock:.2f} ({_saved(node.node)}); the write then takes {node.time:.2f} times as long.")
+            return (f"{MEDIA[medium]}: the processor uses least at {cpu.clock:.2f} of the clock "
+                    f"({_saved(cpu.cpu)}), the node at {node.clock:.2f} ({_saved(node.node)}); the "
+                    f"write then takes {node.time:.2f} times as long.")
         slowest = gears[-1]
         known = [gear for gear in gears if self.modelled(gear)[0] is not None]
         cpu, node = (min(known, key=lambda gear, i=i: self.modelled(gear)[i]) for i in (0, 1))
-        return (f"{MEDIA[medium]}: at {slowest.clock:.2f} of the clock ({self.how}) the write takes {slowest.time:.2f} times as long, so "
-                f"that it saves energy only where power falls by more than {max(0.0, 100 * (1 - 1 / slowest.time)):.0f} %. What energy "
-                f"that is was not measured; by the published power of {self.arguments.machine} the processor would use least at "
-                f"{cpu.clock:.2f} ({_saved(self.modelled(cpu)[0])}), a node that draws twice as much at {node.clock:.2f} "
+        return (f"{MEDIA[medium]}: at {slowest.clock:.2f} of the clock ({self.how}) the write "
+                f"takes {slowest.time:.2f} times as long, so that it saves energy only where power "
+                f"falls by more than {max(0.0, 100 * (1 - 1 / slowest.time)):.0f} %. What energy "
+                f"that is was not measured; by the published power of {self.arguments.machine} the "
+                f"processor would use least at {cpu.clock:.2f} ({_saved(self.modelled(cpu)[0])}), "
+                f"a node that draws twice as much at {node.clock:.2f} "
                 f"({_saved(self.modelled(node)[1])}).")
 
     # ---- pictures and page -----------------------------------------------------------------------
@@ -302,24 +310,29 @@ class Study:
             f"<p>{page.kind_mark(mark)}</p>\n", page.notes(self._notes()), page.heading("Media"),
             *(page.paragraph(self.conclusion(medium)) for medium in MEDIA),
             page.picture(look.saved(figures["gears"], "svg"),
-                         "Time and energy of writing over the clock"), self._gear_table(),
+                         "Time and energy of writing over the clock"),
+            self._gear_table(),
             page.heading("Beside the published study"), self._published_table(),
-            page.paragraph("The 10 % of the paper's title is a product, 50 % of the 20 % of the time that checkpoints may take, and was "
-                           "not measured; 50 % is IP over InfiniBand alone.", quiet=True),
+            page.paragraph("The 10 % of the paper's title is a product, 50 % of the 20 % of the "
+                           "time that checkpoints may take, and was not measured; 50 % is IP over "
+                           "InfiniBand alone.",
+                           quiet=True),
             page.heading("Figure 1"),
-            page.picture(look.saved(figures["figure-1"], "svg"),
-                         "Shares of wall-clock time by system size",
-                         "The data of the published figure is not in its text. Its intervals are Daly's, those here are exact; its "
-                         "restart time is not told, here it is 15 minutes too."),
+            page.picture(
+                look.saved(figures["figure-1"], "svg"), "Shares of wall-clock time by system size",
+                "The data of the published figure is not in its text. Its intervals are Daly's, "
+                "those here are exact; its restart time is not told, here it is 15 minutes too."),
             self._share_table()])
 
     def _notes(self):
         here, one = runs.machine(), self.arguments
-        texts = [f"Here: {here['processor']}, {here['kernel']}; one process writes {one.size:g} MB and syncs them. Published: 16 "
-                 "processes on 4 nodes, 1.5 GB of each, clocks of 1.4 to 3.8 GHz in six gears, power of whole nodes."]
+        texts = [f"Here: {here['processor']}, {here['kernel']}; one process writes {one.size:g} MB "
+                 "and syncs them. Published: 16 processes on 4 nodes, 1.5 GB of each, clocks of "
+                 "1.4 to 3.8 GHz in six gears, power of whole nodes."]
         if one.actuator == "emulated":
-            texts.append("Clocks are emulated: the thread gets a share of the time. Times are real; the power of a slower clock "
-                         "is not, so no energy of here stands beside the published one.")
+            texts.append("Clocks are emulated: the thread gets a share of the time. Times are "
+                         "real; the power of a slower clock is not, so no energy of here stands "
+                         "beside the published one.")
         if one.actuator == "none":
             texts.append("Clocks were not changed.")
         if one.actuator == "cpufreq" and not self.is_real:
@@ -378,7 +391,8 @@ def _node(line):
 
 
 def _saved(ratio):
-    return f"{100 * (1 - ratio):.0f} % saved" if ratio is not None and ratio < 0.995 else "nothing saved"
+    return (f"{100 * (1 - ratio):.0f} % saved" if ratio is not None and ratio < 0.995
+            else "nothing saved")
 
 
 def _cell(value, text="{:.3f}"):

@@ -1,4 +1,5 @@
-"""`diapause study transparent`: checkpoints of programs that know nothing of them, and the checkpoint-fill-time law."""
+"""`diapause study transparent`: checkpoints of programs that know nothing of them, and the
+checkpoint-fill-time law."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def _measure(arguments, case, iterations, directory):
 
 
 def _measure_program(arguments, command, directory):
-    """A program of the user, from its beginning to its end and, stopped halfway, a checkpoint and a restart."""
+    """A program of the user, from its beginning to its end and, stopped halfway, a
+    checkpoint and a restart."""
     ranks = max(arguments.ranks)
     try:
         words = shlex.split(command.format(ranks=ranks))
@@ -94,7 +96,8 @@ def _measure_program(arguments, command, directory):
     with launched.job_of(arguments, directory) as job:
         launched_s = job.run(words)[0]
     with launched.job_of(arguments, directory) as job:
-        found = launched.checkpoint_and_restart(job, words, native_s / 3)  # waits for half of the time
+        # The checkpoint comes after about half of the time.
+        found = launched.checkpoint_and_restart(job, words, native_s / 3)
     return {"processes": ranks, "mpi": _mpi_of(words[0]), "native_s": native_s,
             "launched_s": launched_s, **found}
 
@@ -111,7 +114,8 @@ def _mpi_of(launcher):
 
 
 def _weak(arguments, case, directory):
-    """Emulated nodes: jobs that are launched, checkpointed and restarted at once, and share the storage."""
+    """Emulated nodes: jobs that are launched, checkpointed and restarted at once,
+    and share the storage."""
     nodes, ranks, size_mb = case
     application = _application(arguments, ranks, size_mb)
     once = application.words(True, 1)
@@ -238,7 +242,8 @@ class Study:
                           for one in found) / min(one["native_s"] for one in found) - 1)
 
     def least_s(self, case):
-        """What the law says of the image: all of it through the one storage whose rate was measured."""
+        """What the law says of the image: all of it through the one storage
+        whose rate was measured."""
         image = self.median(case, "image_bytes")
         return None if image is None else image / self.results["rate"]["bytes_per_s"]
 
@@ -274,7 +279,8 @@ class Study:
     def extrapolated(self):
         """Rows of petascale.extrapolated(); none where too little was measured."""
         found = self.weak()
-        return petascale.extrapolated(petascale.own_costs(found)) if self._can_extrapolate(found) else []
+        return (petascale.extrapolated(petascale.own_costs(found)) if self._can_extrapolate(found)
+                else [])
 
     def programs_of_user(self):
         """{name: medians over the repetitions, with the overhead of the fastest runs}."""
@@ -295,7 +301,8 @@ class Study:
 
     @staticmethod
     def _can_extrapolate(found):
-        """The costs of a rank, of a byte and of the shared storage can be told apart only where all three vary."""
+        """The costs of a rank, of a byte and of the shared storage can be told apart only
+        where all three vary."""
         return all(len({getattr(row, name) for row in found}) > 1
                    for name in ("nodes", "ranks", "rank_mb"))
 
@@ -359,26 +366,35 @@ class Study:
         beyond = [[row["program"], str(row["processes"]),
                    _cell(row["published_checkpoint_s"], "{:.1f}"), _cell(row["law_s"], "{:.1f}"),
                    _cell(row["times_the_law"], "{:.1f}")] for row in petascale.beyond_law()]
-        return [page.heading("The checkpoint-fill-time law"), page.paragraph(
-            "The least time of a dump of all memory is memory over capacity of the storage, times the time to fill one of its "
-            "devices. Where a published cell is printed as uncertain, that is said."),
+        return [page.heading("The checkpoint-fill-time law"),
+                page.paragraph("The least time of a dump of all memory is memory over capacity of "
+                               "the storage, times the time to fill one of its devices. Where a "
+                               "published cell is printed as uncertain, that is said."),
                 self._law_table(),
-                page.heading("Where the law fails"), page.paragraph(
-            "The dumps that the same paper measured on Stampede, over what the law gives for their sizes there."),
-                page.table("beyond-law", ["<program", "processes", "published, s", "by the law, s",
-                                          "over the law"], beyond)]
+                page.heading("Where the law fails"),
+                page.paragraph("The dumps that the same paper measured on Stampede, over what the "
+                               "law gives for their sizes there."),
+                page.table("beyond-law",
+                           ["<program", "processes", "published, s", "by the law, s",
+                            "over the law"],
+                           beyond)]
 
     def _model_parts(self):
         rows = [[row["fitted_on"], str(row["rows_fitted"]), str(row["rows_tested"]),
                  *(_cell(row[key], "{:.0f}")
                    for key in ("checkpoint_rms_pct", "rate_checkpoint_rms_pct", "restart_rms_pct",
                                "rate_restart_rms_pct"))] for row in petascale.tested()]
-        return [page.heading("A model of the published dumps"), page.paragraph(
-            "Checkpoint: draining, coordination of each process, and writing, which gets slower with more processes. Restart: a start, "
-            "connections of each pair of processes, and reading. Errors are of rows that it was not fitted on, root mean squares in "
-            "percent of the published time, beside those of size over the median rate. The form was chosen with all rows in view."),
-                page.table("model", ["<fitted on", "rows fitted", "tested", "checkpoint %",
-                                     "by the rate %", "restart %", "by the rate %"], rows)]
+        return [page.heading("A model of the published dumps"),
+                page.paragraph("Checkpoint: draining, coordination of each process, and writing, "
+                               "which gets slower with more processes. Restart: a start, "
+                               "connections of each pair of processes, and reading. Errors are of "
+                               "rows that it was not fitted on, root mean squares in percent of "
+                               "the published time, beside those of size over the median rate. The "
+                               "form was chosen with all rows in view."),
+                page.table("model",
+                           ["<fitted on", "rows fitted", "tested", "checkpoint %", "by the rate %",
+                            "restart %", "by the rate %"],
+                           rows)]
 
     def _weak_parts(self):
         found = self.weak()
@@ -388,24 +404,31 @@ class Study:
                  _cell(row.size_bytes / MB, "{:.0f}"),
                  *map(_cell, (row.launch_s, row.stop_s, row.local_s, row.global_s, row.restart_s))]
                 for row in found]
-        parts = [page.heading("Weak scaling here"), page.paragraph(
-            "Each emulated node is a launched job of its own on this machine; all are launched, "
-            "checkpointed and restarted at once and share its processors and its storage. Before the restart their memory tiers are "
-            "removed. There are no connections between them."),
-                 page.table("weak", ["emulated nodes", "processes", "MB of a rank", "images MB",
-                                     "launch s", "stood still s", "level 1 s", "level 4 s",
-                                     "restart s"], rows)]
+        parts = [page.heading("Weak scaling here"),
+                 page.paragraph("Each emulated node is a launched job of its own on this machine; "
+                                "all are launched, checkpointed and restarted at once and share "
+                                "its processors and its storage. Before the restart their memory "
+                                "tiers are removed. There are no connections between them."),
+                 page.table("weak",
+                            ["emulated nodes", "processes", "MB of a rank", "images MB", "launch s",
+                             "stood still s", "level 1 s", "level 4 s", "restart s"],
+                            rows)]
         wanted = self.extrapolated()
         if not wanted:
-            return [*parts, page.paragraph("Not extrapolated: that needs several numbers of ranks and of nodes, and sizes.")]
+            return [*parts,
+                    page.paragraph("Not extrapolated: that needs several numbers of ranks and of "
+                                   "nodes, and sizes.")]
         off = petascale.own_errors(found)
         parts += [page.heading(f"{petascale.LARGEST} processes with 38 TB, extrapolated"),
-                  page.paragraph(
-            "By the constants fitted on all rows above. Each of these rows by the others is off by "
-            + ", ".join(f"{petascale.rms(values):.0f} % ({name})" for name, values in {
-                "level 1": off["local"], "level 4": off["global"],
-                "restart": off["restart"]}.items())
-            + ". Nothing of this size was measured here. Published, not ours: 652.8 s for the checkpoint and 2539.05 s for the restart."),
+                  page.paragraph("By the constants fitted on all rows above. Each of these rows by "
+                                 "the others is off by "
+                                 + ", ".join(f"{petascale.rms(values):.0f} % ({name})"
+                                             for name, values in {
+                                                 "level 1": off["local"],
+                                                 "level 4": off["global"],
+                                                 "restart": off["restart"]}.items())
+                                 + ". Nothing of this size was measured here. Published, not ours: "
+                                   "652.8 s for the checkpoint and 2539.05 s for the restart."),
                   page.table("extrapolated", ["<what", "extrapolated s", "<rests on"],
                              [[row["what"], _cell(row["extrapolated_s"], "{:.1f}"), row["rests_on"]]
                               for row in wanted]),
@@ -428,19 +451,23 @@ class Study:
         texts = []
         if self.refused:
             texts.append(f"Not measured: this machine lets no job be launched. {self.refused}")
-        texts += [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; STREAM and its launcher on one node, started by "
-                  f"diapause launch. Storage: {self.results['rate']['bytes_per_s'] / MB:.0f} MB/s of one process that writes and syncs.",
-                  "Published: DMTCP on up to 32,752 ranks over InfiniBand, to Lustre. Launch times there are of the ranks over the "
-                  "network; here of processes on one node.",
+        texts += [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; STREAM and "
+                  "its launcher on one node, started by diapause launch. Storage: "
+                  f"{self.results['rate']['bytes_per_s'] / MB:.0f} MB/s of one process that writes "
+                  "and syncs.",
+                  "Published: DMTCP on up to 32,752 ranks over InfiniBand, to Lustre. Launch times "
+                  "there are of the ranks over the network; here of processes on one node.",
                   "The law is a lower bound: the published dumps took 7 to 17 times as long.",
-                  "An image here holds the whole job with its launcher and the libraries of all processes. A restart counts from "
-                  "the beginning of the restart until the job goes on."]
+                  "An image here holds the whole job with its launcher and the libraries of all "
+                  "processes. A restart counts from the beginning of the restart until the job "
+                  "goes on."]
         return texts
 
     def _table(self):
         rows = []
         for case in _cases(self.arguments):
-            image, checkpoint, least = self.median(case, "image_bytes"), self.median(case, "checkpoint_s"), self.least_s(case)
+            image, checkpoint, least = (self.median(case, "image_bytes"),
+                                        self.median(case, "checkpoint_s"), self.least_s(case))
             launch = self.median(case, "launched_once_s") - self.median(case, "native_once_s")
             rows.append([str(case[0]), _cell(case[1], "{:g}"), _cell(image / MB, "{:.0f}"),
                          _cell(launch),

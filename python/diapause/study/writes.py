@@ -1,4 +1,5 @@
-"""`diapause study writes`: checkpoints written straight to the global directory, and those that follow behind the program."""
+"""`diapause study writes`: checkpoints written straight to the global directory, and those that
+follow behind the program."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ LOCAL_PHASES = ("capture", "drain", "keep")
 FLUSH_PHASES = ("encode", "global", "publish")
 SCALINGS = ("weak", "strong")
 CALLS_BETWEEN = 10  # iterations of STREAM from one checkpoint to the next
-CALLS_BETWEEN_AT_CLOCKS = 100  # so that a slowed flush is over before the next checkpoint: else it is not slowed
+# A slowed flush must be over before the next checkpoint, or it is not slowed.
+CALLS_BETWEEN_AT_CLOCKS = 100
 CHECKPOINTS = 5  # of a run; the first one, which finds everything cold, does not count
 EXPECTED_MB_S = 300.0  # for the time of the plan only
 START_S = 2.0
@@ -61,9 +63,11 @@ def _toml(arguments, of):
     method, ratio = of.method, of.clock
     _, _, first = METHODS[method]
     governor = "" if ratio in (None, 1.0) else (
-        f'[governor]\npolicy = "fixed"\nactuator = "{arguments.actuator}"\nratio_write = {ratio}\nratio_compress = {ratio}\n'
+        f'[governor]\npolicy = "fixed"\nactuator = "{arguments.actuator}"\n'
+        f'ratio_write = {ratio}\nratio_compress = {ratio}\n'
         f"watchdog = {json.dumps(str(arguments.command.resolve()))}\n")
-    return f'[level4]\nevery_calls = {of.calls_between}\n[async]\nmode = "{"thread" if first else "off"}"\n{governor}'
+    return (f'[level4]\nevery_calls = {of.calls_between}\n'
+            f'[async]\nmode = "{"thread" if first else "off"}"\n{governor}')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +100,8 @@ def measure(arguments, of, directory):
 
 
 def versions_of(ledger):
-    """A dictionary for each checkpoint: bytes, seconds blocked, and seconds and joules of the local phase and of the flush."""
+    """A dictionary for each checkpoint: bytes, seconds blocked, and seconds and joules of the local
+    phase and of the flush."""
     made = {}
     for line in ledger.events("checkpoint"):
         made[line.fields["version"]] = {
@@ -105,7 +110,8 @@ def versions_of(ledger):
             "local_j": None, "flush_j": None, "clock": None}
     for energy in ledger.energy:
         for phase in energy.phases:
-            part = "local" if phase.name in LOCAL_PHASES else "flush" if phase.name in FLUSH_PHASES else None
+            part = ("local" if phase.name in LOCAL_PHASES else "flush" if phase.name in FLUSH_PHASES
+                    else None)
             version = made.get(phase.version)
             if part is None or version is None:
                 continue
@@ -118,7 +124,8 @@ def versions_of(ledger):
 
 
 def _ratios(arguments):
-    return tuple(sorted({1.0, *arguments.clocks}, reverse=True)) if arguments.actuator != "none" else ()
+    return (tuple(sorted({1.0, *arguments.clocks}, reverse=True)) if arguments.actuator != "none"
+            else ())
 
 
 def cases(arguments):
@@ -200,8 +207,10 @@ class Study:
         """None if no checkpoint reached the global directory."""
         versions = [one for found in self._found(key) for one in found["versions"][1:]
                     if one["level"] == 4]
-        versions = [one for one in versions if one["clock"] is not None] or versions  # those that really were slowed
-        return Cost(*(_median(one[field.name] for one in versions) for field in dataclasses.fields(Cost))) if versions else None
+        # Only versions that really were slowed count, if there are any.
+        versions = [one for one in versions if one["clock"] is not None] or versions
+        return (Cost(*(_median(one[field.name] for one in versions)
+                       for field in dataclasses.fields(Cost))) if versions else None)
 
     @property
     def kind(self):
@@ -249,7 +258,8 @@ class Study:
     # ---- clocks during flushes -------------------------------------------------------------------
 
     def clock_rows(self):
-        """What lower clocks during flushes do, over the full clock; with the model of the published slowdown and power."""
+        """What lower clocks during flushes do, over the full clock; with the model of the
+        published slowdown and power."""
         rows = []
         full = f"clock-{1.0}"
         curve, top = published.curve_of(self.arguments.machine, "write")
@@ -296,20 +306,24 @@ class Study:
         """Whether lower clocks during flushes pay, in a sentence."""
         rows = self.clock_rows()
         if not rows:
-            return ("Clocks during background flushes: not measured. --actuator cpufreq sets them, emulated makes believe; no published "
-                    "study has measured it either.")
+            return ("Clocks during background flushes: not measured. --actuator cpufreq sets them, "
+                    "emulated makes believe; no published study has measured it either.")
         slowed = [row for row in rows if row["clock_asked"] < 1
                   and row["here_program_over_full"] is not None]
         if not slowed:
-            return "Clocks during background flushes: not measured, because the clock could not be changed here."
+            return ("Clocks during background flushes: not measured, because the clock could not "
+                    "be changed here.")
         last = slowed[-1]
-        text = (f"At {last['clock_asked']} of the clock during flushes the program took {last['here_program_over_full']:.2f} times as long, "
-                f"and a flush {last['here_flush_over_full']:.2f} times ({self.arguments.actuator}); the model says "
-                f"{last['modelled_flush_over_full']:.2f} times for the flush and nothing for the program. {self._noise()} ")
+        text = (f"At {last['clock_asked']} of the clock during flushes the program took "
+                f"{last['here_program_over_full']:.2f} times as long, and a flush "
+                f"{last['here_flush_over_full']:.2f} times ({self.arguments.actuator}); the model "
+                f"says {last['modelled_flush_over_full']:.2f} times for the flush and nothing for "
+                f"the program. {self._noise()} ")
         known = [row for row in slowed if row["here_energy_over_full"] is not None]
         if not known:
-            return text + ("What energy that saves was not measured: a run that takes longer by as many percent as the flush saves of "
-                           "the whole energy saves nothing, and a flush is a small part of it.")
+            return text + ("What energy that saves was not measured: a run that takes longer by as "
+                           "many percent as the flush saves of the whole energy saves nothing, and "
+                           "a flush is a small part of it.")
         best = min(known, key=lambda row: row["here_energy_over_full"])
         saved = 100 * (1 - best["here_energy_over_full"])
         return text + (
@@ -373,17 +387,21 @@ class Study:
 
     def _notes(self):
         here, one = runs.machine(), self.arguments
-        texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; STREAM with {one.size:g} MB of a rank (weak "
-                 f"scaling), or {one.size * max(one.ranks):g} MB of all ranks (strong). Published: up to 2 GiB of a rank, GenericIO for "
-                 "direct writes and VELOC for those behind the program, processor and memory measured, no storage device.",
-                 "Energy is what phases of checkpoints use beyond the program, by the rule of the account; the published one is all that "
-                 "processor and memory used meanwhile. The data of the published figures is not in the text; what stands beside ours "
-                 "is what it says in words."]
+        texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; STREAM with "
+                 f"{one.size:g} MB of a rank (weak scaling), or {one.size * max(one.ranks):g} MB "
+                 "of all ranks (strong). Published: up to 2 GiB of a rank, GenericIO for direct "
+                 "writes and VELOC for those behind the program, processor and memory measured, no "
+                 "storage device.",
+                 "Energy is what phases of checkpoints use beyond the program, by the rule of the "
+                 "account; the published one is all that processor and memory used meanwhile. The "
+                 "data of the published figures is not in the text; what stands beside ours is "
+                 "what it says in words."]
         if self.kind != "measured":
             texts.append("No counter measured power here: energy is modelled." if self.kind
                          else "Nothing tells energy here.")
         if max(one.ranks) > here["cores"]:
-            texts.append("There were more ranks than cores: what follows behind the program takes time from it.")
+            texts.append("There were more ranks than cores: what follows behind the program takes "
+                         "time from it.")
         return texts
 
     def _published_table(self):
