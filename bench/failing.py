@@ -1,4 +1,5 @@
-"""A program that is started again after each failure, at times that were drawn before: what its schedule costs in all."""
+"""A program that is started again after each failure, at times that were drawn before: what its
+schedule costs in all."""
 
 import random
 import signal

@@ -1,6 +1,7 @@
 """What users of NumPy do: checkpoints of an array, and copies of one between files.
 
-    from_python.py checkpoint MIB       prints the seconds that a checkpoint of level 1 blocks, after three that warm up
+    from_python.py checkpoint MIB       prints the seconds that a checkpoint of level 1 blocks,
+                                        after three that warm up
     from_python.py keep NAME MIB        leaves a checkpoint of level 1 of the job NAME
     from_python.py write FILE.npy MIB   writes the array of such a checkpoint
     from_python.py copy FILE.npy FILE.h5

@@ -1,4 +1,5 @@
-"""What the other interfaces cost over that for C: Python, FTI's, files of the program's own, and exports."""
+"""What the other interfaces cost over that for C: Python, FTI's, files of the
+program's own, and exports."""
 
 import os
 import pathlib
@@ -63,9 +64,11 @@ class Interfaces:
         return self.figure("python_blocked_over_c", ours, raw, 1.05, note=note)
 
     def as_fti_keeps(self, name):
-        """Levels 1 to 3 as FTI has them, in a directory of the node, which lies in memory, so that no disk is measured."""
+        """Levels 1 to 3 as FTI has them, in a directory of the node, which lies in memory, so
+        that no disk is measured."""
         levels = {f"DIAPAUSE_LEVEL{level}_TIER": "local" for level in (1, 2, 3)}
-        group = {"DIAPAUSE_LEVEL3_GROUP_NODES": 4, "DIAPAUSE_LEVEL3_PARITY": 2}  # half the group, as FTI
+        # Parity takes half of the group, as in FTI.
+        group = {"DIAPAUSE_LEVEL3_GROUP_NODES": 4, "DIAPAUSE_LEVEL3_PARITY": 2}
         return levels | group | {"DIAPAUSE_LOCAL_PATH": self.bench.memory / name / "local",
                                  "DIAPAUSE_NODE_RANKS_PER_NODE": 1}
 
@@ -84,14 +87,16 @@ class Interfaces:
             self.bench.forget(name)
         figures = {level: self.figure("", *pairs, None) for level, pairs in found.items()}
         worst = max(figures.values(), key=lambda figure: figure.value)
-        note = f"4 ranks of {mib} MiB, each a node, all work in the call; raw: diapause_checkpoint; "
+        note = (
+            f"4 ranks of {mib} MiB, each a node, all work in the call; raw: diapause_checkpoint; ")
         note += ", ".join(f"level {level}: {figure.value:.3f}" for level, figure in figures.items())
         return self.figure("fti_style_blocked_over_own", worst.ours, worst.raw, 1.05, note=note)
 
     def files_durable(self):
         ours, raw = self.bench.one_process("files", "files", DIAPAUSE_ASYNC_MODE="thread")
         mib = self.bench.options.mib // 4
-        note = f"4 files of {mib} MiB until level 4 holds; raw: written and synced there, one after the other"
+        note = (f"4 files of {mib} MiB until level 4 holds; raw: written and synced there, one "
+                "after the other")
         return self.figure("files_durable_over_raw", ours, raw, 1.3, note=note)
 
     def export(self):
@@ -113,5 +118,6 @@ class Interfaces:
                 seconds.append(time.monotonic() - start_s)
                 os.unlink(result)
         os.unlink(array)
-        note = f"an array of {mib} MiB, checked, into a file of HDF5; raw: h5py writes what NumPy reads; both with the start of Python"
+        note = (f"an array of {mib} MiB, checked, into a file of HDF5; raw: h5py writes what NumPy "
+                "reads; both with the start of Python")
         return self.figure("export_over_read", ours, raw, 1.5, note=note)

@@ -1,4 +1,5 @@
-"""How long jobs that know nothing of checkpoints stand still for one, and what it costs them to be launched."""
+"""How long jobs that know nothing of checkpoints stand still for one, and what it
+costs them to be launched."""
 
 import mmap
 import os
@@ -54,7 +55,8 @@ class Transparent:
         self.coordination = build / "bench" / "bench_coordination"
 
     def all(self):
-        yield "transparent_stop", lambda: self.stop_over_memcpy("transparent_stop", "copy-on-write", 0.5)
+        yield ("transparent_stop",
+               lambda: self.stop_over_memcpy("transparent_stop", "copy-on-write", 0.5))
         yield "transparent_direct", lambda: self.stop_over_memcpy("transparent_direct", "copy", 4)
         yield "transparent_incremental", self.incremental_stop
         yield "transparent_small", self.small_stop
@@ -70,7 +72,8 @@ class Transparent:
         return self.bench.environment(name, DIAPAUSE_ENERGY_METERS="off", **settings)
 
     def stops(self, name, mib, strategy, between, holds="hold"):
-        """Seconds that a process of so many MiB stands still for checkpoints of level 1 in memory; `between` runs after each."""
+        """Seconds that a process of so many MiB stands still for checkpoints of level 1 in memory;
+        `between` runs after each."""
         environment = self.environment(name, DIAPAUSE_CAPTURE_STRATEGY=strategy)
         job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, holds,
                                 str(mib)], text=True, env=environment, stdin=subprocess.PIPE,
@@ -128,7 +131,8 @@ class Transparent:
             job = self.restarted(name, environment)
             ours.append(self.restart_s(name, environment, len(ours) + 1))
         kill(job)
-        note = f"a process of {self.bench.options.mib} MiB from disk, until it runs; raw: O_DIRECT in blocks of 16 MiB"
+        note = (f"a process of {self.bench.options.mib} MiB from disk, until it runs; raw: "
+                "O_DIRECT in blocks of 16 MiB")
         return self.figure("transparent_eager_restart_over_read", ours, raw, 0.7, rate=True,
                            note=note)
 
@@ -144,11 +148,13 @@ class Transparent:
                 job = self.restarted(name, environment, *options)
                 seconds.append(self.restart_s(name, environment, len(ours) + len(raw) + 1))
         kill(job)
-        note = f"a process of {self.bench.options.mib} MiB from disk, until it runs before its memory is read; raw: after it"
+        note = (f"a process of {self.bench.options.mib} MiB from disk, until it runs before its "
+                "memory is read; raw: after it")
         return self.figure("transparent_mapped_restart_over_eager", ours, raw, 0.1, note=note)
 
     def restart_s(self, name, environment, count):
-        """Waits until the job has been restarted that often, and returns what the last time took."""
+        """Waits until the job has been restarted that often, and returns
+        what the last time took."""
         while True:
             said = subprocess.run([self.diapause, "history", name], env=environment,
                                   capture_output=True, text=True).stdout
@@ -169,8 +175,9 @@ class Transparent:
                 ours.append(time.monotonic() - begin_s - stopped)
                 raw.append(write_raw(self.bench.disk / name / "raw", self.bench.options.mib))
         kill(job)
-        note = (f"a process of {self.bench.options.mib} MiB, from when it runs on until level 4 holds; raw: O_DIRECT in blocks of "
-                "16 MiB and fsync into a file that was written before")
+        note = (f"a process of {self.bench.options.mib} MiB, from when it runs on until level 4 "
+                "holds; raw: O_DIRECT in blocks of 16 MiB and fsync into a file that was written "
+                "before")
         return self.figure("transparent_flush_over_raw", ours, raw, 0.8, rate=True, note=note)
 
     def stop_over_memcpy(self, name, strategy, limit, holds="hold"):
@@ -190,12 +197,14 @@ class Transparent:
         ours = self.stops(name, mib, strategy, copy, holds)
         copier.stdin.close()
         copier.wait()
-        note = f"a process of {mib} MiB under launch, level 1 in memory, strategy {strategy}; raw: memcpy into warm memory"
+        note = (f"a process of {mib} MiB under launch, level 1 in memory, strategy {strategy}; "
+                "raw: memcpy into warm memory")
         return self.figure(f"{name}_over_memcpy", ours, raw, limit, note=note)
 
     def small_stop(self):
         ours = self.stops("transparent_small", 16, "auto", lambda: None)
-        note = "a process of 16 MiB with one thread, stopped until it runs again; raw: a millisecond"
+        note = (
+            "a process of 16 MiB with one thread, stopped until it runs again; raw: a millisecond")
         return self.figure("transparent_small_stop_ms", ours, [1e-3] * len(ours), 10, note=note)
 
     def running(self):
@@ -213,12 +222,15 @@ class Transparent:
         return self.figure("transparent_running_overhead", *seconds, 1.02, note=note)
 
     def barrier(self):
-        """A step of coordination of as many agents as no machine here has: computed from what their messages cost."""
+        """A step of coordination of as many agents as no machine here has: computed from
+        what their messages cost."""
         ours, flat = [], []
         for _ in range(self.bench.options.runs):
-            [tree_s], [flat_s] = self.bench.pairs("transparent_barrier", [self.coordination, "16", "10000"])
+            [tree_s], [flat_s] = self.bench.pairs("transparent_barrier",
+                                                  [self.coordination, "16", "10000"])
             ours.append(1e6 * tree_s)
             flat.append(1e6 * flat_s)
-        note = (f"microseconds of a step of 10,000 agents in a tree of 16, in virtual time from measured costs of messages; "
-                f"flat: {statistics.median(flat):.0f}")
-        return self.figure("transparent_barrier_us", ours, [1.0] * len(ours), None, timed=False, note=note)
+        note = ("microseconds of a step of 10,000 agents in a tree of 16, in virtual time from "
+                f"measured costs of messages; flat: {statistics.median(flat):.0f}")
+        return self.figure("transparent_barrier_us", ours, [1.0] * len(ours), None, timed=False,
+                           note=note)

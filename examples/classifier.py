@@ -1,5 +1,6 @@
-"""A scikit-learn model that learns from data in pieces (partial_fit), as one would write it. The model itself and the order
-of the pieces are the checkpoint. Run it twice: the first run stops half-way on purpose.
+"""A scikit-learn model that learns from data in pieces (partial_fit), as one would write it.
+The model itself and the order of the pieces are the checkpoint. Run it twice: the first run
+stops half-way on purpose.
 """
 
 import os
@@ -27,7 +28,8 @@ def train_one_epoch(points, labels, training):
 
 
 def beginning():
-    return {"model": SGDClassifier(loss="log_loss", random_state=1), "random": numpy.random.RandomState(2)}
+    return {"model": SGDClassifier(loss="log_loss", random_state=1),
+            "random": numpy.random.RandomState(2)}
 
 
 def main():

@@ -1,5 +1,6 @@
-"""Heat distribution in a square plate with NumPy and mpi4py: Jacobi iteration on an n x n grid, cut into bands of rows.
-Killed at any moment and run again, it goes on from its newest checkpoint and ends with the same bytes.
+"""Heat distribution in a square plate with NumPy and mpi4py: Jacobi iteration on an n x n grid, cut
+into bands of rows. Killed at any moment and run again, it goes on from its newest checkpoint and
+ends with the same bytes.
 
     mpirun -n 4 python3 -m mpi4py heat.py NAME N ITERATIONS RESULT
 """

@@ -1,5 +1,6 @@
-"""A training loop: logistic regression by stochastic gradients, as one would write it with NumPy. What it draws at random
-and what it has learned so far goes on as if nothing had happened. Run it twice: the first run stops half-way on purpose.
+"""A training loop: logistic regression by stochastic gradients, as one would write it with NumPy.
+What it draws at random and what it has learned so far goes on as if nothing had happened. Run it
+twice: the first run stops half-way on purpose.
 """
 
 import os

@@ -85,7 +85,8 @@ def told(diapause, verb, job, config):
 
 
 def print_history(text):
-    """Checkpoints in the colours of their levels, starts, failures and restarts, and what it cost."""
+    """Checkpoints in the colours of their levels, starts, failures and
+    restarts, and what it cost."""
     styles = {"L2": "cyan", "L3": "blue", "L4": "green", "FAILED": "red", "went on": "yellow",
               "L1": "dim"}
     head, *lines = text.splitlines()
@@ -99,7 +100,8 @@ def print_history(text):
 
 
 def read_ledger(global_path):
-    """The events of the job's ledger, without lines that are still being written or that a crash cut short."""
+    """The events of the job's ledger, without lines that are still being written or
+    that a crash cut short."""
     events = []
     for ledger in global_path.glob("*/ledger.jsonl"):
         for line in ledger.read_text(errors="replace").splitlines():

@@ -1,9 +1,11 @@
-"""LAMMPS with its own restart files as content of versions: a crystal of Lennard-Jones atoms that melts. Killed at any
-moment and run again, it goes on from its newest checkpoint, and ends with the same thermodynamic output and the same bytes.
+"""LAMMPS with its own restart files as content of versions: a crystal of Lennard-Jones atoms that
+melts. Killed at any moment and run again, it goes on from its newest checkpoint, and ends with the
+same thermodynamic output and the same bytes.
 
     mpirun -n 4 python3 -m mpi4py melt.py NAME CELLS STEPS RESULT
 
-Needs Python's lammps and mpi4py (Debian: python3-lammps liblammps-dev python3-mpi4py). The log goes to NAME.log.
+Needs Python's lammps and mpi4py (Debian: python3-lammps liblammps-dev python3-mpi4py).
+The log goes to NAME.log.
 """
 
 import ctypes
@@ -55,7 +57,8 @@ def step_of(simulation):
 
 
 def advance(simulation, run, steps):
-    """Each part begins where a restart would: lists of neighbours are made anew, and atoms are sorted."""
+    """Each part begins where a restart would: lists of neighbours are made anew,
+    and atoms are sorted."""
     while step_of(simulation) < steps:
         here = step_of(simulation)
         simulation.command(f"run {min(EVERY - here % EVERY, steps - here)}")
@@ -74,7 +77,8 @@ def main():
         last = [simulation.gather_atoms(what, 1, 3) for what in ("x", "v")]
         if comm.rank == 0:
             with open(result, "wb") as file:
-                file.write(b"".join(ctypes.string_at(values, ctypes.sizeof(values)) for values in last))
+                file.write(b"".join(ctypes.string_at(values, ctypes.sizeof(values))
+                                    for values in last))
         simulation.close()
         run.finish()
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the changelog of the Debian packages, which leads to CHANGES.md: an entry for each of its versions.
+"""Writes the changelog of the Debian packages, which leads to CHANGES.md: an entry
+for each of its versions.
 
 changelog.py CHANGES.md CONTACT OUTPUT.gz
 """
@@ -23,7 +24,8 @@ def changelog(changes, contact):
     entries = []
     for version, day in re.findall(r"^## (\S+) \((\d{4}-\d{2}-\d{2})\)$", changes, re.MULTILINE):
         date = datetime.datetime.fromisoformat(day).replace(tzinfo=datetime.timezone.utc)
-        entries.append(ENTRY.format(version=version, contact=contact, date=email.utils.format_datetime(date)))
+        entries.append(ENTRY.format(version=version, contact=contact,
+                                    date=email.utils.format_datetime(date)))
     if not entries:
         sys.exit("packaging/debian: CHANGES.md has no section of a version")
     return "\n".join(entries)

@@ -1,7 +1,7 @@
 """Reads what `diapause VERB --help` says into a table of verbs, their options and their arguments.
 
-Manual pages and completions are made of this table alone, so that they say what the command says. A line that is not
-understood is an error: nothing is left out in silence.
+Manual pages and completions are made of this table alone, so that they say what the command says. A
+line that is not understood is an error: nothing is left out in silence.
 """
 
 import dataclasses
@@ -51,7 +51,8 @@ class Verb:
 
 
 def _entries(lines):
-    """Pairs of a name and its description. The description may begin in the line of the name or in the next one."""
+    """Pairs of a name and its description. The description may begin in the line of the
+    name or in the next one."""
     found = []
     for position, line in enumerate(lines):
         if line.startswith(" " * COLUMN):
@@ -63,7 +64,8 @@ def _entries(lines):
         is_whole = len(line) < COLUMN or line[COLUMN - 1] != " " or _OPTION.fullmatch(line.strip())
         if is_whole and len(line) >= COLUMN and not follows:
             raise HelpError(f"a name without a description: {line!r}")
-        name, text = (line.strip(), "") if is_whole else (line[:COLUMN].strip(), line[COLUMN:].strip())
+        name, text = ((line.strip(), "") if is_whole
+                      else (line[:COLUMN].strip(), line[COLUMN:].strip()))
         found.append((name, [text] if text else []))
     return [(name, " ".join(text)) for name, text in found]
 
@@ -117,7 +119,8 @@ def read_help(words, text):
     verb = Verb(list(words), summary, [], {}, [], needs_verb, [], [], [])
     for part in parts:
         title, lines = part[0].rstrip(":"), part[1:]
-        is_section = part[0].endswith(":") and lines and all(line.startswith("  ") for line in lines)
+        is_section = (part[0].endswith(":") and lines
+                      and all(line.startswith("  ") for line in lines))
         if not is_section:
             verb.notes.append([line.strip() for line in part])
         elif title == "Positionals":

@@ -27,12 +27,14 @@ _diapause_table() {{
 _diapause_values() {{
   local kinds=$1 word=$2
   case $kinds in *j*) COMPREPLY+=($(compgen -W "$(_diapause_jobs)" -- "$word")) ;; esac
-  case $kinds in *f*) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$word")) ;; esac
-  case $kinds in *d*) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$word")) ;; esac
+  case $kinds in *[fd]*) compopt -o filenames 2>/dev/null ;; esac
+  case $kinds in *f*) COMPREPLY+=($(compgen -f -- "$word")) ;; esac
+  case $kinds in *d*) COMPREPLY+=($(compgen -d -- "$word")) ;; esac
 }}
 
 _diapause() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} verb="" verbs options kinds alone position
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
+  local verb="" verbs options kinds alone position
   local IFS=$' \\t\\n'
   COMPREPLY=()
   IFS='|' read -r verbs options kinds alone <<<"$(_diapause_table "")"
@@ -66,7 +68,8 @@ _ZSH = """#compdef diapause
 
 _diapause_jobs() {{
   local -a jobs
-  jobs=(${{(f)"$(diapause jobs --json 2>/dev/null | sed -n 's/^ *"job": "\\(.*\\)-[0-9a-f]\\{{8\\}}",*$/\\1/p')"}})
+  jobs=(${{(f)"$(diapause jobs --json 2>/dev/null |
+    sed -n 's/^ *"job": "\\(.*\\)-[0-9a-f]\\{{8\\}}",*$/\\1/p')"}})
   compadd -a jobs
 }}
 
@@ -102,7 +105,8 @@ def _argument_value(argument):
 
 
 def _bash_row(verb):
-    options = [name for option in verb.all_options() for name in (option.short, option.long) if name]
+    options = [name
+               for option in verb.all_options() for name in (option.short, option.long) if name]
     values = [f"{name}={kinds(option.value)}" for option in verb.all_options() if option.value
               for name in (option.short, option.long) if name]
     alone = kinds(" ".join(_argument_value(argument) for argument in verb.arguments))
@@ -128,7 +132,8 @@ def _zsh_action(value):
     actions = {"f": "_files", "d": "_files -/", "j": "_diapause_jobs"}
     wanted = [actions[kind] for kind in kinds(value) if kind != "-"]
     if len(wanted) > 1:
-        return "_alternative " + " ".join(f"'{kind}:{kind}:{actions[kind]}'" for kind in kinds(value))
+        return (
+            "_alternative " + " ".join(f"'{kind}:{kind}:{actions[kind]}'" for kind in kinds(value)))
     return wanted[0] if wanted else " "
 
 

@@ -13,7 +13,8 @@ def escape(text):
 def prose(text):
     """The same for sentences, in which hyphens are hyphens and `names` stand in italics."""
     parts = text.split("`")
-    marked = [escape(part) if turn % 2 == 0 else f"\\fI{escape(part)}\\fR" for turn, part in enumerate(parts)]
+    marked = [escape(part) if turn % 2 == 0 else f"\\fI{escape(part)}\\fR"
+              for turn, part in enumerate(parts)]
     joined = "".join(marked) if len(parts) % 2 else escape(text)
     return re.sub(r"(?<=[a-z])\\-(?=[a-z])", "-", joined)
 

@@ -58,7 +58,8 @@ def _statuses(verb):
     lines = [".SH EXIT STATUS"]
     for status in verb.statuses:
         number = re.match(r"(\d+)  +(.*)", status)
-        lines += [".TP", f".B {number[1]}", roff.prose(number[2])] if number else [".PP", roff.prose(status)]
+        lines += ([".TP", f".B {number[1]}", roff.prose(number[2])] if number
+                  else [".PP", roff.prose(status)])
     return lines
 
 
@@ -72,14 +73,16 @@ def _neighbours(verb, verbs):
     if len(verb.words) > 1:
         found.append((f"diapause-{verb.words[0]}", 1))
     return found + [(page_name(other), 1) for other in verbs
-                    if len(other.words) > len(verb.words) and other.words[:len(verb.words)] == verb.words]
+                    if len(other.words) > len(verb.words)
+                    and other.words[:len(verb.words)] == verb.words]
 
 
 def page(verb, verbs, told, version):
     """The page of a verb as text; `told` is what descriptions() gives."""
     name = page_name(verb)
     lines = [roff.title(name, 1, version, "User Commands"), ".SH NAME",
-             f"{roff.escape(name)} \\- {roff.prose(roff.lower_first(verb.summary))}", *_synopsis(verb)]
+             f"{roff.escape(name)} \\- {roff.prose(roff.lower_first(verb.summary))}",
+             *_synopsis(verb)]
     lines += [".SH DESCRIPTION", *told.get(" ".join(verb.words), [roff.prose(verb.summary) + "."])]
     for note in verb.notes:
         lines += [".PP", *(roff.prose(line) for line in note)]
@@ -98,15 +101,18 @@ def page(verb, verbs, told, version):
 def pages(verbs, overview, version):
     """File name -> text, for every verb, and for the overview with this version."""
     told = descriptions(overview)
-    found = {f"{page_name(verb)}.1": page(verb, verbs, told, version) for verb in verbs if verb.words}
+    found = {f"{page_name(verb)}.1": page(verb, verbs, told, version)
+             for verb in verbs if verb.words}
     unknown = set(told) - {" ".join(verb.words) for verb in verbs}
     if unknown:
-        raise ValueError(f"docs/diapause.1 describes verbs that are not there: {', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"docs/diapause.1 describes verbs that are not there: {', '.join(sorted(unknown))}")
     names = [(name.removesuffix(".1"), 1) for name in found]
     head, _, rest = overview.partition("\n")
     if not head.startswith(".TH "):
         raise ValueError("docs/diapause.1 does not begin with .TH")
     body = rest.rstrip("\n").split("\n")
     title = roff.title("diapause", 1, version, "User Commands")
-    found["diapause.1"] = "\n".join([title, *body, *roff.see_also([*names, ("diapause", 3)])]) + "\n"
+    found["diapause.1"] = (
+        "\n".join([title, *body, *roff.see_also([*names, ("diapause", 3)])]) + "\n")
     return found

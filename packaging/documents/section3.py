@@ -1,6 +1,7 @@
 """Manual pages of the C functions: diapause_open(3) and so on, from the comments of the headers.
 
-Functions that follow one comment share a page; it bears the name of the first, and the others lead to it.
+Functions that follow one comment share a page; it bears the name of the first,
+and the others lead to it.
 """
 
 import dataclasses
@@ -9,8 +10,8 @@ import re
 import roff
 
 _PIECE = re.compile(r"/\*(?P<comment>.*?)\*/|(?P<code>.+?)(?=/\*|\Z)", re.DOTALL)
-_FUNCTION = re.compile(r"^(?:DIAPAUSE_API|DIAPAUSE_INLINE)\s+([^;{]*?\b(diapause_\w+)\s*\([^;{]*\))\s*;",
-                       re.MULTILINE)
+_FUNCTION = re.compile(
+    r"^(?:DIAPAUSE_API|DIAPAUSE_INLINE)\s+([^;{]*?\b(diapause_\w+)\s*\([^;{]*\))\s*;", re.MULTILINE)
 _TYPE = re.compile(r"^typedef (?:enum|struct) (\w+) \{.*?^\} \w+;|^typedef [^;{]*\(\*(\w+)\)[^;]*;",
                    re.MULTILINE | re.DOTALL)
 _SECTION = re.compile(r" ---- (.*?) -+ ")
@@ -96,27 +97,33 @@ def _prototype(text):
     if len(text) < 76:
         return [text + ";"]
     head, _, arguments = text.partition("(")
-    return [f"{head}({arguments.split(', ')[0]},", *(f"    {part}," for part in arguments.split(", ")[1:-1]),
+    return [f"{head}({arguments.split(', ')[0]},",
+            *(f"    {part}," for part in arguments.split(", ")[1:-1]),
             f"    {arguments.split(', ')[-1]};"]
 
 
 _RETURN = ("0 (DIAPAUSE_OK) or a negative status, if the description says nothing else;\n"
-           ".BR diapause_last_error (3)\nthen tells what failed and what to do. The statuses are in\n.BR diapause (3).")
+           ".BR diapause_last_error (3)\nthen tells what failed and what to do. The statuses are "
+           "in\n.BR diapause (3).")
 
 
 def page(group, all_types, version):
     """The page of a group as text."""
     library = "diapause_mpi" if group.header.endswith("_mpi.h") else "diapause"
     lines = [roff.title(group.name, 3, version, "Library Functions"), ".SH NAME",
-             f"{', '.join(group.functions)} \\- {roff.prose(roff.lower_first(_first_sentence(group.comment)))}",
+             f"{', '.join(group.functions)} \\- "
+             f"{roff.prose(roff.lower_first(_first_sentence(group.comment)))}",
              ".SH SYNOPSIS", ".nf", f"\\fB#include <diapause/{group.header}>\\fR", ""]
     for prototype in group.functions.values():
         lines += [f"\\fB{roff.escape(line)}\\fR" for line in _prototype(prototype)] + [""]
-    lines += [".fi", f"Link with \\fB\\-l{library}\\fR: \\fBpkg-config \\-\\-cflags \\-\\-libs {library}\\fR",
-              ".SH DESCRIPTION", *_description(group.comment)]
+    lines += [
+        ".fi",
+        f"Link with \\fB\\-l{library}\\fR: \\fBpkg-config \\-\\-cflags \\-\\-libs {library}\\fR",
+        ".SH DESCRIPTION", *_description(group.comment)]
     if any(prototype.startswith("int ") for prototype in group.functions.values()):
         lines += [".SH RETURN VALUE", _RETURN]
-    named = {name for prototype in group.functions.values() for name in re.findall(r"diapause_\w+", prototype)}
+    named = {name for prototype in group.functions.values()
+             for name in re.findall(r"diapause_\w+", prototype)}
     shown = [definition for name, definition in all_types.items() if name in named]
     if shown:
         lines.append(".SH TYPES")
@@ -128,8 +135,8 @@ def page(group, all_types, version):
 def _overview(all_groups, all_types, rules, version):
     lines = [roff.title("diapause", 3, version, "Library Functions"), ".SH NAME",
              "diapause \\- checkpoint/restart for parallel programs", ".SH SYNOPSIS", ".nf",
-             "\\fB#include <diapause/diapause.h>\\fR", "\\fB#include <diapause/diapause_mpi.h>\\fR", ".fi",
-             ".SH DESCRIPTION", *_description(rules), ".SH FUNCTIONS"]
+             "\\fB#include <diapause/diapause.h>\\fR", "\\fB#include <diapause/diapause_mpi.h>\\fR",
+             ".fi", ".SH DESCRIPTION", *_description(rules), ".SH FUNCTIONS"]
     section = ""
     for group in all_groups:
         title = group.section if group.header == "diapause.h" else "on a communicator of MPI"

@@ -25,13 +25,15 @@ def documents(command, source, version, with_mpi):
     overview = (source / "docs/diapause.1").read_text()
     headers = {name: (source / "include/diapause" / name).read_text()
                for name in HEADERS if with_mpi or not name.endswith("_mpi.h")}
-    found = {f"man1/{name}": text for name, text in section1.pages(verbs, overview, version).items()}
+    found = {f"man1/{name}": text
+             for name, text in section1.pages(verbs, overview, version).items()}
     found |= {f"man3/{name}": text for name, text in section3.pages(headers, version).items()}
     return found | {"bash/diapause": completion.bash(verbs), "zsh/_diapause": completion.zsh(verbs)}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", type=Path, required=True)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--version", required=True)

@@ -4,15 +4,18 @@ from spack.package import *
 
 
 class Diapause(CMakePackage):
-    """Energy-aware checkpoint/restart for parallel programs in C, C++, Fortran and Python. Checkpoints at four levels,
-    taken behind the program, with an account of the seconds and joules that they cost."""
+    """Energy-aware checkpoint/restart for parallel programs in C, C++, Fortran and Python.
+    Checkpoints at four levels, taken behind the program, with an account of the seconds and
+    joules that they cost."""
 
     license("BSD-3-Clause")
 
-    # There is no archive to fetch yet: `spack develop` gives the sources (packaging/spack/README.md).
+    # There is no archive to fetch yet: `spack develop` gives the sources
+    # (packaging/spack/README.md).
     version("0.1.0")
 
-    variant("mpi", default=True, description="Library for MPI programs, and those that stand in for others")
+    variant("mpi", default=True,
+            description="Library for MPI programs, and those that stand in for others")
     variant("zfp", default=True, description="Lossy compression by zfp")
     variant("python", default=True, description="Reports and studies with pictures")
 
@@ -39,7 +42,8 @@ class Diapause(CMakePackage):
     depends_on("py-matplotlib@3.6:", type="run", when="+python")
     depends_on("py-scipy@1.10:", type="run", when="+python")
 
-    requires("%gcc@12:", "%clang@14:", policy="one_of", msg="C++20 as of GCC 12 or Clang 14 is needed")
+    requires("%gcc@12:", "%clang@14:", policy="one_of",
+             msg="C++20 as of GCC 12 or Clang 14 is needed")
 
     def cmake_args(self):
         return [
