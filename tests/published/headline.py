@@ -1,4 +1,5 @@
-"""The numbers that the studies state in their text (headline.csv): each is predicted, or there is a reason why not."""
+"""The numbers that the studies state in their text (headline.csv): each is predicted, or
+there is a reason why not."""
 
 import csv
 import pathlib
@@ -18,7 +19,8 @@ FIGURE = "stands in a figure, whose data is not in the text"
 # By paper and quantity, why a number is not predicted.
 NOT_PREDICTED = {
     ("000", "checkpoint file size per MPI process, HDC"): INPUT,
-    ("000", "HDC Haswell disk power increase"): "a component, and only its own measurement tells of it",
+    ("000", "HDC Haswell disk power increase"):
+        "a component, and only its own measurement tells of it",
     ("000", "STREAM BG/Q original runtime as stated in text"): "an input, and table 23 has another",
     ("000", "power sampling rate PoLiMEr and EMON"): METHOD,
     ("000", "power sampling rate PowerInsight"): METHOD,
@@ -33,10 +35,14 @@ NOT_PREDICTED = {
     ("001", "checkpoint size per process"): INPUT,
     ("001", "runs per gear"): METHOD,
     ("001", "ASCI White MTBF"): OTHERS,
-    ("003", "f_I/O for lossy compression (Eq. 2.3)"): "the rule, chosen by its authors; our throttling page has the clocks that save most",
-    ("003", "f_I/O for data writing (Eq. 2.3)"): "the rule, chosen by its authors; our throttling page has the clocks that save most",
-    ("003", "SSE of the Broadwell fit on Hurricane-ISABEL"): "a property of points that are not printed",
-    ("003", "RMSE of the Broadwell fit on Hurricane-ISABEL"): "a property of points that are not printed",
+    ("003", "f_I/O for lossy compression (Eq. 2.3)"):
+        "the rule, chosen by its authors; our throttling page has the clocks that save most",
+    ("003", "f_I/O for data writing (Eq. 2.3)"):
+        "the rule, chosen by its authors; our throttling page has the clocks that save most",
+    ("003", "SSE of the Broadwell fit on Hurricane-ISABEL"):
+        "a property of points that are not printed",
+    ("003", "RMSE of the Broadwell fit on Hurricane-ISABEL"):
+        "a property of points that are not printed",
     ("003", "TDP Xeon D-1548"): INPUT,
     ("003", "TDP Xeon Silver 4114"): INPUT,
     ("003", "local checkpoint throughput, DRAM over SSD"): FIGURE,
@@ -45,22 +51,28 @@ NOT_PREDICTED = {
     ("003", "processes past which GIO energy rises again (strong scaling)"): FIGURE,
     ("003", "repetitions per experiment"): METHOD,
     ("004", "largest checkpoint"): INPUT,
-    ("004", "runtime overhead before, 4K cores"): "of an earlier version, of which nothing else is printed",
-    ("004", "runtime overhead before, 2K cores"): "of an earlier version, of which nothing else is printed",
+    ("004", "runtime overhead before, 4K cores"):
+        "of an earlier version, of which nothing else is printed",
+    ("004", "runtime overhead before, 2K cores"):
+        "of an earlier version, of which nothing else is printed",
     ("004", "single disk bandwidth assumed"): INPUT,
     ("004", "peak Lustre bandwidth observed"): "a property of the file system",
     ("004", "single SSD checkpoint: size"): INPUT,
-    ("004", "single SSD restart: time"): "the law is of writing, and no other restart of one node is printed",
-    ("004", "launch time improvement with tree of coordinators, 16K"): "the tree was used in one row, which tells no trend",
+    ("004", "single SSD restart: time"):
+        "the law is of writing, and no other restart of one node is printed",
+    ("004", "launch time improvement with tree of coordinators, 16K"):
+        "the tree was used in one row, which tells no trend",
 }
 
 
 class Predictions:
-    """What is predicted: (value, by what), by paper and quantity. `tables` is published_tables.py."""
+    """What is predicted: (value, by what), by paper and quantity. `tables`
+    is published_tables.py."""
 
     def __init__(self, tables):
         self.tables = tables
-        self.rows = {}  # of the machines and programs: every row predicted by the others, in percent
+        # For each machine and program, every row predicted by the others, in percent.
+        self.rows = {}
         for machine, apps in tables.MACHINES.items():
             for app, (number, *_) in apps.items():
                 self.rows[machine,
@@ -69,7 +81,8 @@ class Predictions:
         self.single = {("000", "STREAM XC40 energy difference of the two extreme configurations"):
                        lambda: (self.spread("theta-xc40"),
                                 "the rows of table 21, each by the others")}
-        self.single |= self.of_runs() | self.of_throttling() | self.of_thesis() | self.of_petascale()
+        self.single |= (
+            self.of_runs() | self.of_throttling() | self.of_thesis() | self.of_petascale())
 
     def of(self, row):
         paper, quantity = row["paper"], row["quantity"]
@@ -79,8 +92,10 @@ class Predictions:
             program, machine, key, way = match.groups()
             values = self.rows[MACHINES[machine],
                                "heat" if program == "HDC" else "stream"][:, KEYS[key]]
-            return (values.max() if way == "increase" else -values.min()), "the rows of its table, each by the others"
-        known = self.single.get((paper, quantity)) or self.single.get((paper, quantity, row["unit"]))
+            return ((values.max() if way == "increase" else -values.min()),
+                    "the rows of its table, each by the others")
+        known = (self.single.get((paper, quantity))
+                 or self.single.get((paper, quantity, row["unit"])))
         return known() if known else None
 
     def spread(self, machine):
@@ -91,16 +106,23 @@ class Predictions:
         return max(self.rows[machine, app][:, 2].max() for app in ("heat", "stream"))
 
     def of_runs(self):
-        noise = lambda: max(self.tables.noise(apps["heat"][0], apps["heat"][1])[0] for apps in self.tables.MACHINES.values())  # noqa: E731
-        by_impact = lambda: sorted(MACHINES, key=lambda name: self.most(MACHINES[name]))  # noqa: E731
-        made = {("000", "run-to-run runtime variation"): lambda: (noise(), "the twins with injection, largest of four machines"),
-                ("000", "machines with smallest impact"): lambda: ("; ".join(by_impact()[:2]), "greatest energies of the rows, each by the others"),
-                ("000", "machine with largest impact"): lambda: (by_impact()[-1], "greatest energies of the rows, each by the others")}
+        noise = lambda: max(self.tables.noise(apps["heat"][0], apps["heat"][1])[0]
+                            for apps in self.tables.MACHINES.values())  # noqa: E731
+        by_impact = lambda: sorted(  # noqa: E731
+            MACHINES, key=lambda name: self.most(MACHINES[name]))
+        made = {("000", "run-to-run runtime variation"): lambda: (
+                    noise(), "the twins with injection, largest of four machines"),
+                ("000", "machines with smallest impact"): lambda: (
+                    "; ".join(by_impact()[:2]),
+                    "greatest energies of the rows, each by the others"),
+                ("000", "machine with largest impact"): lambda: (
+                    by_impact()[-1], "greatest energies of the rows, each by the others")}
         for quantity, machine in (("STREAM XC40 checkpoint total size", "theta-xc40"),
                                   ("STREAM BG/Q checkpoint total size", "mira-bgq"),
                                   ("STREAM Haswell checkpoint total size", "shepard-haswell")):
             files, megabytes = self.tables.BYTES[machine, "stream"]
-            made["000", quantity] = lambda files=files, megabytes=megabytes: (files * megabytes / 1e3, f"{files} files of {megabytes} MB")
+            made["000", quantity] = lambda files=files, megabytes=megabytes: (
+                files * megabytes / 1e3, f"{files} files of {megabytes} MB")
         for quantity, machine in (("Cray XC40", "theta-xc40"), ("IBM BG/Q", "mira-bgq"),
                                   ("Intel Haswell", "shepard-haswell"),
                                   ("AMD Kaveri", "cooper-kaveri")):
@@ -112,11 +134,16 @@ class Predictions:
         saved = {medium: (lambda time=time: (self.tables.throttled_saved(time)[0],
                                              "the profile llano-cluster, all assumed"))
                  for _, medium, _, time in self.tables.THROTTLED}
-        total = lambda: (0.2 * self.tables.throttled_saved(1.0)[0], "20 % of the runtime, and the saving over IP from the profile")  # noqa: E731
-        return {("001", "checkpoint energy saving, local SSD"): saved["local SSD"],
-                ("001", "checkpoint energy saving, remote SSD over IPoIB"): saved["remote SSD over IP"],
-                ("001", "checkpoint energy saving, remote SSD over RDMA"): saved["remote SSD over RDMA"],
-                ("001", "total energy saving possible"): total, ("001", "total energy saving derived from 50% of 20%"): total}
+        total = lambda: (  # noqa: E731
+            0.2 * self.tables.throttled_saved(1.0)[0],
+            "20 % of the runtime, and the saving over IP from the profile")
+        return {
+            ("001", "checkpoint energy saving, local SSD"): saved["local SSD"],
+            ("001", "checkpoint energy saving, remote SSD over IPoIB"): saved["remote SSD over IP"],
+            ("001", "checkpoint energy saving, remote SSD over RDMA"):
+                saved["remote SSD over RDMA"],
+            ("001", "total energy saving possible"): total,
+            ("001", "total energy saving derived from 50% of 20%"): total}
 
     def of_thesis(self):
         fits = (("wilkins2023_table2_4_*", 0.875, 1.075), ("wilkins2023_table2_5_*", 0.85, 1.093))
@@ -124,22 +151,32 @@ class Predictions:
         energy = [saved for one in fits for saved in self.tables.saved_energy(*one)]
         compress, write = (lambda value=value: (value, "the printed fits, mean of two processors")
                            for value in power.values())
-        longer = lambda pct, ratio, other: 100 * (pct / 100 / (1 / ratio - 1)) * (1 / other - 1)  # noqa: E731  the same share scales with the clock
-        overall = lambda: (np.mean(energy), "the printed fits and slowdowns, mean of two processors and both steps")  # noqa: E731
-        return {("003", "energy usage reduction, lossy compression"): compress, ("003", "power saving, compression at 0.875 f_max"): compress,
-                ("003", "energy usage reduction, data writing"): write, ("003", "power saving, writing at 0.85 f_max"): write,
-                ("003", "overall energy saving"): overall, ("003", "average energy saving"): overall,
+        # The same share scales with the clock.
+        longer = lambda pct, ratio, other: (  # noqa: E731
+            100 * (pct / 100 / (1 / ratio - 1)) * (1 / other - 1))
+        overall = lambda: (  # noqa: E731
+            np.mean(energy),
+            "the printed fits and slowdowns, mean of two processors and both steps")
+        return {("003", "energy usage reduction, lossy compression"): compress,
+                ("003", "power saving, compression at 0.875 f_max"): compress,
+                ("003", "energy usage reduction, data writing"): write,
+                ("003", "power saving, writing at 0.85 f_max"): write,
+                ("003", "overall energy saving"): overall,
+                ("003", "average energy saving"): overall,
                 ("003", "runtime increase, compression at 0.875 f_max"): lambda: (
                     longer(9.3, 0.85, 0.875),
                     "the increase of writing: the same share scales with the clock"),
                 ("003", "runtime increase, writing at 0.85 f_max"): lambda: (
                     longer(7.5, 0.875, 0.85),
                     "the increase of compression: the same share scales with the clock"),
-                ("003", "average runtime increase"): lambda: ((longer(9.3, 0.85, 0.875) + longer(7.5, 0.875, 0.85)) / 2, "the two above"),
+                ("003", "average runtime increase"): lambda: (
+                    (longer(9.3, 0.85, 0.875) + longer(7.5, 0.875, 0.85)) / 2, "the two above"),
                 ("003", "energy saved, 512 GB SZ + NFS write", "%"): lambda: (
                     np.mean(energy), "as above; between 3.6 and 14.3 by the shares of the steps"),
-                ("003", "energy saved, 512 GB SZ + NFS write", "kJ"): lambda: (0.5 * np.mean(energy), "the same of 50 kJ"),
-                ("003", "energy, 2 GiB per rank over 1 GiB per rank"): lambda: (2.0, "energy in proportion to bytes")}
+                ("003", "energy saved, 512 GB SZ + NFS write", "kJ"): lambda: (
+                    0.5 * np.mean(energy), "the same of 50 kJ"),
+                ("003", "energy, 2 GiB per rank over 1 GiB per rank"): lambda: (
+                    2.0, "energy in proportion to bytes")}
 
     def of_petascale(self):
         tables = self.tables
@@ -147,7 +184,8 @@ class Predictions:
         dumps = petascale.dumps()
         largest = max(range(len(dumps)), key=lambda i: dumps[i].processes)
         others = petascale.fitted([dump for i, dump in enumerate(dumps) if i != largest])
-        largest_s = lambda: others.checkpoint_s(dumps[largest].processes, dumps[largest].size_bytes)  # noqa: E731
+        largest_s = lambda: others.checkpoint_s(  # noqa: E731
+            dumps[largest].processes, dumps[largest].size_bytes)
         without_hpcg = petascale.fitted([dump for dump in dumps if dump.program != "HPCG"])
         law = {row["system"]: row["law_min"] for row in petascale.law_rows()}
         ideal_s = {(row["program"], row["processes"]): row["law_s"]
@@ -157,16 +195,23 @@ class Predictions:
                   for dump in dumps if dump.program == "HPCG"}
         over = [float(row["overhead_pct"]) for row in tables.rows_of("cao2016_table5_*")]
         exascale = law["Theoretical Exascale"]
-        return {("004", "largest checkpoint time"): lambda: (largest_s() / 60, "the model of dumps, fitted on the other rows"),
-                ("004", "runtime overhead"): lambda: (np.mean(over[:-1]), "table V, the mean of the rows before the last"),
-                ("004", "predicted ideal exascale checkpoint time"): lambda: (exascale, "the law, table I"),
+        return {("004", "largest checkpoint time"): lambda: (
+                    largest_s() / 60, "the model of dumps, fitted on the other rows"),
+                ("004", "runtime overhead"): lambda: (
+                    np.mean(over[:-1]), "table V, the mean of the rows before the last"),
+                ("004", "predicted ideal exascale checkpoint time"): lambda: (
+                    exascale, "the law, table I"),
                 ("004", "predicted real-world exascale checkpoint time"): lambda: (
                     exascale * beyond[16368],
                     "the law, times what the model of dumps takes over it on 16,368 processes"),
-                ("004", "observed over ideal, 16K cores"): lambda: (beyond[16368], "the model of dumps, fitted without HPCG, over the law"),
-                ("004", "observed over ideal, 32752 cores"): lambda: (beyond[32752], "the model of dumps, fitted without HPCG, over the law"),
-                ("004", "single SSD predicted time"): lambda: (128e9 / 500e6 * 3 / 128, "the law: 3 GB at 500 MB/s"),
-                ("004", "single SSD checkpoint: time"): lambda: (128e9 / 500e6 * 3 / 128, "the law: 3 GB at 500 MB/s")}
+                ("004", "observed over ideal, 16K cores"): lambda: (
+                    beyond[16368], "the model of dumps, fitted without HPCG, over the law"),
+                ("004", "observed over ideal, 32752 cores"): lambda: (
+                    beyond[32752], "the model of dumps, fitted without HPCG, over the law"),
+                ("004", "single SSD predicted time"): lambda: (
+                    128e9 / 500e6 * 3 / 128, "the law: 3 GB at 500 MB/s"),
+                ("004", "single SSD checkpoint: time"): lambda: (
+                    128e9 / 500e6 * 3 / 128, "the law: 3 GB at 500 MB/s")}
 
 
 def _error(row, value):
@@ -180,7 +225,8 @@ def _error(row, value):
 
 
 def lines(tables):
-    """Rows of the predicted numbers: where, what, printed, predicted, by what, error; and rows of the others: where, what, printed, why not."""
+    """Rows of the predicted numbers: where, what, printed, predicted, by what, error; and rows of
+    the others: where, what, printed, why not."""
     predictions, predicted, others = Predictions(tables), [], []
     names = {"000": "multilevel", "001": "throttled", "003": "thesis", "004": "petascale"}
     with open(pathlib.Path(__file__).with_name("headline.csv"), newline="") as file:
