@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what a user of Diapause sees: small programs (programs/), run and killed in several ways.
+"""Tests of what a user of Diapause sees: small programs (programs/), run
+and killed in several ways.
 
 behaviour.py --list                 names of all tests, a line each, with their ctest labels
 behaviour.py <test> --programs DIR --mpiexec COMMAND --diapause COMMAND --work DIR
@@ -23,19 +24,22 @@ IN_BACKGROUND_AT_ONCE = ("ring", "uneven", "split")
 CAPTURED = (("ring", "copy-on-write"), ("uneven", "copy-on-write"), ("dropped", "incremental"))
 WITH_RANKS_SET_ASIDE = ("ring", "uneven")
 MANY_KILLS_SEEDS = range(1, 11)  # a thousand kills in all
-LONG = {"knows_the_size_of_a_region_of_more_than_2_gib"} | {
-    f"ends_the_same_in_the_background_with_{program.what}" for name, program in modes.PROGRAMS.items()
-    if name not in IN_BACKGROUND_AT_ONCE} | {
-    f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"} | {
-    f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}" for seed in MANY_KILLS_SEEDS} | {
-    f"ends_the_same_captured_in_every_way_with_{program.what}"
-    for program in modes.PROGRAMS.values()}
+LONG = ({"knows_the_size_of_a_region_of_more_than_2_gib"}
+        | {f"ends_the_same_in_the_background_with_{program.what}"
+           for name, program in modes.PROGRAMS.items() if name not in IN_BACKGROUND_AT_ONCE}
+        | {f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"}
+        | {f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}"
+           for seed in MANY_KILLS_SEEDS}
+        | {f"ends_the_same_captured_in_every_way_with_{program.what}"
+           for program in modes.PROGRAMS.values()})
 # These ask what Diapause does with files and memory, whatever the MPI: they run with the first one
 # only.
 PROGRAMS_OF_EVERY_MPI = ("ring", "split", "uneven")
-ONCE = {name for module in (broken_tiers, damage) for name, _ in inspect.getmembers(module, inspect.isfunction)} | {
-    f"ends_the_same_killed_or_not_with_{program.what}" for name, program in modes.PROGRAMS.items()
-    if name not in PROGRAMS_OF_EVERY_MPI} | {"a_job_killed_again_and_again_ends_the_same"}
+ONCE = ({name for module in (broken_tiers, damage)
+         for name, _ in inspect.getmembers(module, inspect.isfunction)}
+        | {f"ends_the_same_killed_or_not_with_{program.what}"
+           for name, program in modes.PROGRAMS.items() if name not in PROGRAMS_OF_EVERY_MPI}
+        | {"a_job_killed_again_and_again_ends_the_same"})
 
 
 def needed_parameters(function):
@@ -59,11 +63,13 @@ def all_tests():
                                                   capture={"strategy": "copy-on-write"}))
     for seed in MANY_KILLS_SEEDS:
         test = f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}"
-        tests[test] = lambda site, seed=seed: modes.killed_again_and_again(site, kills=100, seed=seed,
-                                                                           **modes.IN_BACKGROUND)
+        tests[test] = (lambda site, seed=seed: modes.killed_again_and_again(
+            site, kills=100, seed=seed, **modes.IN_BACKGROUND))
     for name, strategy in CAPTURED:
-        test = f"ends_the_same_captured_by_{strategy.replace('-', '_')}_with_{modes.PROGRAMS[name].what}"
-        tests[test] = lambda site, name=name, strategy=strategy: modes.run_captured(site, name, strategy)
+        test = (f"ends_the_same_captured_by_{strategy.replace('-', '_')}"
+                f"_with_{modes.PROGRAMS[name].what}")
+        tests[test] = (lambda site, name=name,
+                       strategy=strategy: modes.run_captured(site, name, strategy))
     tests["ends_the_same_where_threads_may_not_communicate"] = (
         lambda site: modes.run_without_threads_that_communicate(site, "ring"))
     for name in WITH_RANKS_SET_ASIDE:

@@ -56,8 +56,10 @@ def returns_to_level_4_when_the_global_tier_with_shared_files_is_back(site):
 
 
 def launcher_with_small_tmpfs(path, size=ROOM_BYTES):
-    """A command before mpiexec: everything behind it sees a small file system of its own at `path`."""
-    own_namespace = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+    """A command before mpiexec: everything behind it sees a small file system
+    of its own at `path`."""
+    own_namespace = (["unshare", "--mount"] if os.getuid() == 0
+                     else ["unshare", "--user", "--map-root-user", "--mount"])
     mount = f"mount -t tmpfs -o size={size},mode=700 tmpfs '{path}'"
     tried = subprocess.run([*own_namespace, "sh", "-c", mount], capture_output=True, text=True)
     if tried.returncode != 0:
@@ -75,7 +77,8 @@ def goes_on_after_the_memory_tier_was_full(site):
 
 def capture_elsewhere(site, where, levels, files="rank", **shape):
     """In the background, with a memory tier too small for one of the ranks."""
-    messages = [f"captures are written to the {where} tier while the program waits: .* memory tier .* is full"]
+    messages = [f"captures are written to the {where} tier while the program waits: .* memory tier "
+                ".* is full"]
     with Place(site, **shape, **{"async": {"mode": "thread"}}) as place:
         place.configure(place.settings, {"global": {"files": files}})
         right = place.compute("uneven", "--plain")

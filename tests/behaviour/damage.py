@@ -10,7 +10,8 @@ REPORTS = (r"^diapause: warning: .*(is damaged|ends after)",)
 
 
 class Story:
-    """A job that has taken versions 3 and 6, keeps both, and now starts again after something happened to them."""
+    """A job that has taken versions 3 and 6, keeps both, and now starts again after
+    something happened to them."""
 
     def __init__(self, site, levels, **shape):
         self.place = Place(site, **({"level1": {"keep": 2}} | shape))
@@ -92,7 +93,8 @@ def refuses_when_nothing_intact_is_left_and_the_program_lives(site):
     with Story(site, "1") as story:
         for version in (3, 6):
             flip_byte(story.images("memory", version)[0])
-        refusal = (r"^rank \d: restart_begin: DIAPAUSE_ERR_CORRUPT|^version [36]: no intact image of rank 1"
+        refusal = (r"^rank \d: restart_begin: DIAPAUSE_ERR_CORRUPT"
+                   r"|^version [36]: no intact image of rank 1"
                    r"|^to start from the beginning, remove|^$")
         result = story.place.compute("moved", *STEPS, "9", messages=REPORTS + (refusal,))
         expect_equal(result, story.right, "result of starting anew")

@@ -44,7 +44,8 @@ def newest_version(place, job):
 
 
 def killed_and_continued(site, command, environment={}, ranks=3, **config):
-    """A solver that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
+    """A solver that is to compute for ever is killed, goes on, and ends with the bytes of
+    one that was left alone.
 
     `command(name, iterations, result)` gives the words that start it."""
     with Place(site, ranks=ranks, level1={"every_calls": 40}, **config) as place:
@@ -52,7 +53,8 @@ def killed_and_continued(site, command, environment={}, ranks=3, **config):
 
 
 def kill_twice_and_compare(place, command, environment, more_steps):
-    """Kills "killed" twice, and compares what it ends with, `more_steps` later, with what "alone" does. Returns at which step."""
+    """Kills "killed" twice, and compares what it ends with, `more_steps` later, with what "alone"
+    does. Returns at which step."""
     for _ in range(2):
         before = newest_version(place, "killed")
         run = place.start(*command("killed", FOREVER, "never"), environment=environment)
@@ -71,7 +73,8 @@ def kill_twice_and_compare(place, command, environment, more_steps):
 
 
 def parser_of(about, tests):
-    """Of a script's command line: a test, where its programs and its work lie, and how ranks are started."""
+    """Of a script's command line: a test, where its programs and its work lie, and
+    how ranks are started."""
     parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", choices=tests, metavar="test")
@@ -184,7 +187,8 @@ class Run:
                              for number, pid in self.ranks_of(job, node) if rank in (None, number)])
 
     def kill_other_than_ranks(self, job):
-        """SIGKILL for a process of the program that is no rank of the job: one that is set aside."""
+        """SIGKILL for a process of the program that is no rank of the job:
+        one that is set aside."""
         ranks = {pid for _, pid in self.ranks_of(job)}
         pids = {int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")}
         self.kill_processes([pid for pid in pids - ranks if self.is_mine(pid)][:1])
@@ -203,7 +207,8 @@ class Run:
         for number, pid in enumerate(victims):
             if self.is_mine(pid):
                 os.kill(pid, signal.SIGKILL)
-            elif number == 0 or not has_ended(pid):  # a launcher ends the others when it sees the first one killed
+            elif number == 0 or not has_ended(pid):
+                # A launcher ends the others when it sees the first one killed.
                 raise self.complaint(f"process {pid} is none of its ranks")
 
     def end(self):
@@ -228,7 +233,8 @@ def has_ended(pid):
 class Place:
     """The directories and settings of one or more jobs. Everything is gone when it is left.
 
-    Unless `config` says otherwise, checkpoints are done when their calls return: what a program finds then is certain."""
+    Unless `config` says otherwise, checkpoints are done when their calls return: what a program
+    finds then is certain."""
 
     def __init__(self, site, ranks=4, ranks_per_node=1, tier="memory", **config):
         self.site = site
@@ -248,7 +254,8 @@ class Place:
                         "async": {"mode": "off"}}, levels, config)
 
     def configure(self, *tables):
-        """Writes the configuration anew, of tables {section: {key: value}}; later ones count. "" is no section."""
+        """Writes the configuration anew, of tables {section: {key: value}}; later ones
+        count. "" is no section."""
         merged = {"": {}}
         for table in tables:
             for section, entries in table.items():

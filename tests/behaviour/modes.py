@@ -1,4 +1,5 @@
-"""Every stepping program must end with the same numbers, however it is run and whatever kills it."""
+"""Every stepping program must end with the same numbers, however it is run
+and whatever kills it."""
 
 import random
 import shutil
@@ -41,7 +42,8 @@ STRATEGIES = ("copy", "copy-on-write", "incremental")
 
 class Modes:
     def __init__(self, site, name, options=(), messages=(), steps=12, **config):
-        self.site, self.name, self.program, self.config, self.messages = site, name, PROGRAMS[name], config, messages
+        self.site, self.name, self.program, self.config, self.messages = (
+            site, name, PROGRAMS[name], config, messages)
         self.jobs = self.program.jobs or (name,)
         self.every, self.last = steps // 4, steps - steps // 12
         self.options = ("--steps", str(steps), "--every", str(self.every), *self.program.options,
@@ -64,7 +66,8 @@ class Modes:
         expect_equal(result, self.right, f"{self.name}, {what}: result")
 
     def check_restarted(self, place, what, *options):
-        """Of instances that nothing keeps in step, some may have been killed before their first checkpoint."""
+        """Of instances that nothing keeps in step, some may have been killed before
+        their first checkpoint."""
         stored = [job for job in self.jobs if place.events(job, "checkpoint")]
         expect(stored, f"{self.name}, {what}: no checkpoint before")
         self.check(place, what, *options)
@@ -108,7 +111,8 @@ class Modes:
             self.check_restarted(place, "after the end of a rank set aside", "--levels", "2431")
 
     def mode_changed(self):
-        """What was written with ranks set aside is restored without any, by as many ranks that compute."""
+        """What was written with ranks set aside is restored without any, by as
+        many ranks that compute."""
         with self.place(ranks_per_node=2) as place:
             run = self.start_and_wait(place, "2431")
             run.kill(self.jobs[0], rank=1)
@@ -155,7 +159,8 @@ def run_captured(site, name, strategy):
 
 
 def run_all_captures(site, name):
-    """Each way to capture, with what follows in the calls, in the background and, for jobs that may lose a node, in ranks set aside."""
+    """Each way to capture, with what follows in the calls, in the background and, for jobs that may
+    lose a node, in ranks set aside."""
     for mode in ({"async": {"mode": "off"}}, IN_BACKGROUND,
                  *([SET_ASIDE] if PROGRAMS[name].survives_nodes else [])):
         for strategy in STRATEGIES:
@@ -182,7 +187,8 @@ def run_with_ranks_set_aside(site, name):
 
 
 def killed_again_and_again(site, name="ring", kills=6, seed=20240229, **config):
-    """A job that takes a checkpoint in every step and is killed at moments that mean nothing to it."""
+    """A job that takes a checkpoint in every step and is killed at moments
+    that mean nothing to it."""
     chance = random.Random(seed)
     # More steps than it can make in all its lives: between a look at it and the kill it goes on.
     options = ["--steps", str(60 * kills), "--levels", "1213141"]

@@ -129,8 +129,8 @@ def tells_the_second_of_two_jobs_who_the_first_is(site):
 
 
 def leaves_no_trace_in_the_process(site):
-    """With all work in its calls, and no meters. And what the program started does not keep its checkpoints locked after its
-    death."""
+    """With all work in its calls, and no meters. And what the program started does not keep its
+    checkpoints locked after its death."""
     with Place(site, ranks=0, energy={"meters": ["off"]}) as place:
         place.start("guest", "first").be_killed()
         child = int((place.path / "child").read_text())
@@ -174,7 +174,8 @@ def decides_by_time_alike_on_all_ranks(site):
 
 
 def stops_on_all_ranks_with_a_checkpoint_when_one_is_signalled(site):
-    """Ranks of different speed: they must find the same step to stop at. Then the job goes on from there."""
+    """Ranks of different speed: they must find the same step to stop at. Then the
+    job goes on from there."""
     steps = ["--snapshot", "--steps", "1500"]
     with Place(site, deadline={"signals": ["SIGUSR1"]}, level1={"every_calls": 50}) as place:
         right = place.compute("rhythm", "--plain", *steps)
@@ -243,7 +244,8 @@ def works_without_any_configuration(site):
 
 
 def goes_on_in_mapped_memory(site):
-    """From the memory tier, the local disk, a rebuilt image, and shared files of the global tier."""
+    """From the memory tier, the local disk, a rebuilt image, and shared
+    files of the global tier."""
     ways = [("1", "memory", False), ("1", "local", False), ("3", "memory", True),
             ("4", "memory", True)]
     for part in ("first", "behind"):

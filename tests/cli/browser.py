@@ -12,12 +12,15 @@ LIMIT_S = 120
 WORD = "looked-at"
 PROBE = """<script nonce="%s">
 const troubles = [];
-addEventListener("error", event => troubles.push("error: " + (event.message || event.target.outerHTML)), true);
-addEventListener("securitypolicyviolation", event => troubles.push(event.violatedDirective + " " + event.blockedURI));
+addEventListener("error", event => troubles.push(
+  "error: " + (event.message || event.target.outerHTML)), true);
+addEventListener("securitypolicyviolation", event => troubles.push(
+  event.violatedDirective + " " + event.blockedURI));
 addEventListener("load", () => {
   const seen = {
     troubles,
-    images: [...document.images].map(image => [image.naturalWidth, image.clientWidth, image.clientHeight]),
+    images: [...document.images].map(
+      image => [image.naturalWidth, image.clientWidth, image.clientHeight]),
     fetched: performance.getEntriesByType("resource").map(entry => entry.name.slice(0, 100)),
     scripts: document.scripts.length,
     elements: [...new Set([...document.querySelectorAll("*")].map(element => element.localName))],
@@ -71,7 +74,8 @@ def is_there():
 
 
 def look(page, scratch, picture=None, size="1200,4000"):
-    """(tables, what the probe saw) of the page; saves what is to be seen in a window of that size to the file `picture`."""
+    """(tables, what the probe saw) of the page; saves what is to be seen in a window of that size
+    to the file `picture`."""
     text = pathlib.Path(page).read_text()
     assert text.count("default-src 'none'") == 1 and text.count("<head>") == 1
     copy = pathlib.Path(scratch) / "looked-at.html"

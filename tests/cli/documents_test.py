@@ -16,9 +16,10 @@ VERBS = ["list", "show", "verify", "prune", "inject", "run", "jobs", "history", 
          "checkpoint", "restart", "energy", "report", "predict", "plan", "simulate", "power",
          "study"]
 # Each with what is typed to get at it.
-ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "align", "calibrate", "restore")] + [
-    ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "flush",
-                                 "failures", "transparent")]
+ACTIONS = ([[verb] for verb in VERBS]
+           + [["power", what] for what in ("record", "align", "calibrate", "restore")]
+           + [["study", what] for what in ("compress", "levels", "messages", "throttle", "writes",
+                                           "flush", "failures", "transparent")])
 
 
 # These leave their options to the Python package, which has the defaults.
@@ -37,7 +38,8 @@ def as_typed(value):
 
 
 def defaults(study):
-    """The options of a study in the Python package that have a default, with these defaults as they are typed."""
+    """The options of a study in the Python package that have a default, with these
+    defaults as they are typed."""
     sys.path.insert(0, str(DOCS.parent / "python"))
     try:
         module = importlib.import_module(f"diapause.study.{study}")
@@ -84,7 +86,10 @@ class DocumentsTest(CommandTest):
                              (["power", "recrd"], "record")):
             with self.subTest(words):
                 _, err = self.diapause(*words, status=3)
-                self.assertIn(f'there is no verb "{" ".join(words[:2 if words[0] == "power" else 1])}"; did you mean {meant}?', err)
+                self.assertIn('there is no verb '
+                              f'"{" ".join(words[:2 if words[0] == "power" else 1])}"; did you '
+                              f'mean {meant}?',
+                              err)
         self.assertIn('there is no verb "foo". The verbs are list, show,',
                       self.diapause("foo", status=3)[1])
 
@@ -115,7 +120,8 @@ class DocumentsTest(CommandTest):
 
 
 def use_python_that_draws():
-    """The first Python in PATH may lack what the studies import; the command would not take that one either."""
+    """The first Python in PATH may lack what the studies import; the command would not
+    take that one either."""
     sys.path.insert(0, str(DOCS.parent / "python"))
     import start
 

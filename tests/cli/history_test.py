@@ -44,19 +44,25 @@ class HistoryTest(CommandTest):
         self.ledger.write_text(
             "".join([FIRST[0], choice, *FIRST[1:], event("schedule", 1055.0, levels=None)]))
         text, _ = self.diapause("history", "heat", tiers=self.tiers)
-        self.assert_in_order(["start 1", "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at level 4: level 1 blocks", "10 ... 30"], text)
+        self.assert_in_order(["start 1",
+                              "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at "
+                              "level 4: level 1 blocks",
+                              "10 ... 30"],
+                             text)
 
     def test_checkpoints_restarts_and_failures_stand_in_their_order(self):
         self.ledger.write_text("".join([*FIRST, '{"event": "chec\n', "[]\n", *SECOND]))
         text, _ = self.diapause("history", "heat", tiers=self.tiers)
-        self.assert_in_order(["VERSION", "start 1", "8 ranks on 4 nodes",
-                              "10 ... 30  L1 own node x 3", "1.0 MiB", "500.00 ms", "2.0 MiB/s",
-                              "40  L3 parity", "50  FAILED", "disk full?[2J", "start 1 FAILED",
-                              "start 2",
-                              "went on from version 40 in 250.00 ms: ranks 0-5 from own node; ranks 6-7 from parity",
-                              "60  L4 global"], text)
-        self.assertIn("6 checkpoints held the program up for 3.00 s of 100.00 s (3 %); 1 of them FAILED; 2 starts, 1 failure, "
-                      "1 restart\n", text)
+        self.assert_in_order(
+            ["VERSION", "start 1", "8 ranks on 4 nodes", "10 ... 30  L1 own node x 3", "1.0 MiB",
+             "500.00 ms", "2.0 MiB/s", "40  L3 parity", "50  FAILED", "disk full?[2J",
+             "start 1 FAILED", "start 2",
+             "went on from version 40 in 250.00 ms: ranks 0-5 from own node; ranks 6-7 from parity",
+             "60  L4 global"],
+            text)
+        self.assertIn("6 checkpoints held the program up for 3.00 s of 100.00 s (3 %); 1 of them "
+                      "FAILED; 2 starts, 1 failure, 1 restart\n",
+                      text)
 
     def test_what_happens_is_shown_as_it_happens_until_the_job_closes(self):
         self.ledger.write_text("".join(FIRST))

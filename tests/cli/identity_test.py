@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A job goes on wherever its directory is found, and list and verify name the version that it goes on from."""
+"""A job goes on wherever its directory is found, and list and verify name the version
+that it goes on from."""
 
 import shutil
 import subprocess
@@ -9,7 +10,8 @@ from support import CommandTest
 
 
 class IdentityTest(CommandTest):
-    """The program `minimal` in a directory of its own: its global tier is the default, its versions lie in memory."""
+    """The program `minimal` in a directory of its own: its global tier is the default, its
+    versions lie in memory."""
 
     def setUp(self):
         super().setUp()

@@ -61,7 +61,8 @@ class Load(Counters):
 
     @staticmethod
     def busy_s(seconds):
-        """Of so many seconds from the start: idle for 0.3 s, busy for 0.3 s, idle for 0.4 s, busy for 0.2 s, and so on."""
+        """Of so many seconds from the start: idle for 0.3 s, busy for 0.3 s, idle for 0.4 s, busy
+        for 0.2 s, and so on."""
         return sum(max(0, min(seconds - begin, length))
                    for start in range(0, 60)
                    for begin, length in ((1.2 * start + 0.3, 0.3), (1.2 * start + 1.0, 0.2)))
@@ -91,7 +92,8 @@ class PowerTest(CommandTest):
         # not what is taken of it.
         self.assertGreater(domain["last"]["joules"], 0)
         self.assertLessEqual(domain["last"]["joules"], domain["since_start"]["joules"])
-        self.assertLessEqual(domain["since_start"]["joules"], machine.counted_j + 1e-6)  # which the file rounds
+        # The file rounds the joules.
+        self.assertLessEqual(domain["since_start"]["joules"], machine.counted_j + 1e-6)
         self.assertEqual((document["total"]["name"], document["total"]["kind"]),
                          ("package", "measured"))
 
@@ -176,11 +178,14 @@ class PowerTest(CommandTest):
 
 
 class RealPathsTest(CommandTest):
-    """The paths of the machine itself, in a mount namespace where a directory in memory lies over /sys/class."""
+    """The paths of the machine itself, in a mount namespace where a directory in memory
+    lies over /sys/class."""
 
     def test_finds_counters_where_the_kernel_has_them(self):
-        own = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
-        if subprocess.run([*own, "mount", "-t", "tmpfs", "none", "/sys/class"], capture_output=True).returncode != 0:
+        own = (["unshare", "--mount"] if os.getuid() == 0
+               else ["unshare", "--user", "--map-root-user", "--mount"])
+        if subprocess.run([*own, "mount", "-t", "tmpfs", "none", "/sys/class"],
+                          capture_output=True).returncode != 0:
             self.skipTest("this machine lets nobody mount a directory in a namespace of its own")
         inside = f"mount -t tmpfs none /sys/class && exec {sys.executable} -B {__file__} --inside"
         done = subprocess.run([*own, "sh", "-c", inside], env=os.environ | support.environment(),

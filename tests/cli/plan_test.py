@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`diapause plan` and `diapause simulate`: what they say is what the formulas say, and what they are told."""
+"""`diapause plan` and `diapause simulate`: what they say is what the formulas say,
+and what they are told."""
 
 import csv
 import json
@@ -60,7 +61,8 @@ class PlanTest(CommandTest):
             self.assertAlmostEqual(told["least_s"] / 60, minutes, places=1)
 
     def test_a_storage_may_be_told_by_its_nodes_and_devices_and_a_dump_by_the_memory_in_use(self):
-        whole, used = self.plan("--fill-time", "200TB,50x100,2TB,100"), self.plan("--fill-time", "200TB,50x100,2TB,100,25")
+        whole, used = (self.plan("--fill-time", "200TB,50x100,2TB,100"),
+                       self.plan("--fill-time", "200TB,50x100,2TB,100,25"))
         self.assertAlmostEqual(whole["storage_bytes_per_s"] / 1e9, 500, places=6)
         self.assertAlmostEqual(whole["least_s"], 400, places=6)
         self.assertAlmostEqual(used["least_s"], 100, places=6)
@@ -88,7 +90,8 @@ class PlanTest(CommandTest):
                          "process=1h,system=1d")
         self.assertEqual(told["nodes"], 4)
         first, last = told["levels"]
-        self.assertEqual((first["blocked_s"], first["restart_s"]), (4, 3.5))  # the upper of the two middle ones
+        # The median of an even number is the upper of the two middle ones.
+        self.assertEqual((first["blocked_s"], first["restart_s"]), (4, 3.5))
         self.assertEqual((last["blocked_s"], last["behind_s"]), (6, 4))
 
     def test_the_best_intervals_for_other_laws_are_found_by_simulation(self):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""prune and inject over what the program `minimal` left: versions 40 and 50, after a crash at step 57."""
+"""prune and inject over what the program `minimal` left: versions 40 and 50,
+after a crash at step 57."""
 
 import fcntl
 import os

@@ -55,8 +55,8 @@ class RunTest(Runs):
 
     def test_a_start_that_failed_for_want_of_something_is_repeated_and_counts_for_nothing(self):
         _, err = self.diapause("run", "--restarts", 0, "--min-uptime", 1000, "--", "sh", "-c",
-                               "echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 1 && exit;"
-                               "echo no room >> $DIAPAUSE_RUN_AGAIN_FILE; exit 7")
+                               "echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 1 "
+                               "&& exit;echo no room >> $DIAPAUSE_RUN_AGAIN_FILE; exit 7")
         self.assertEqual(self.log(), ["0", "1"])
         self.assertIn("no room; that may be over soon: starting again in 1 s", err)
         self.assertEqual([path.name for path in self.scratch.iterdir()], ["log"])
@@ -64,8 +64,9 @@ class RunTest(Runs):
     # ---- starting again ----
 
     def test_a_command_that_fails_twice_is_started_three_times(self):
-        out, err = self.diapause("run", "--", "sh", "-c",
-                                 "echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 2")
+        out, err = self.diapause(
+            "run", "--", "sh", "-c",
+            "echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 2")
         self.assertEqual(self.log(), ["0", "1", "2"])
         self.assertEqual(out, "")
         self.assertEqual(len(err.splitlines()), 2)
@@ -82,7 +83,8 @@ class RunTest(Runs):
 
     def test_success_finishes_the_jobs_of_the_command_if_told(self):
         tiers = support.Tiers(self.scratch)
-        half = ["--", "sh", "-c", f"{support.MINIMAL}; test $? = 3"]  # stops half-way without closing, and that is a success
+        # The program stops half-way without closing, which is a success.
+        half = ["--", "sh", "-c", f"{support.MINIMAL}; test $? = 3"]
         for keep in ("nothing", "last"):
             settings = tiers.settings() | {"DIAPAUSE_FINISH_KEEP": keep}
             self.diapause("run", *half, **settings)
@@ -90,7 +92,8 @@ class RunTest(Runs):
             _, err = self.diapause("run", "--finish", "--", "sh", "-c",
                                    f"{support.MINIMAL} > said; true", **settings)
             self.assertIn("continuing", (self.scratch / "said").read_text())
-            if keep == "last":  # the program has only level 1: nothing can be kept, and nothing is lost
+            if keep == "last":
+                # The program has only level 1, so nothing can be kept, and nothing is lost.
                 self.assertIn("no version of level 4", err)
                 continue
             self.assertFalse(tiers.files("*/*/**/*.img"))
@@ -133,15 +136,16 @@ class RunTest(Runs):
             with self.subTest(number):
                 (self.scratch / "log").unlink(missing_ok=True)
                 name = number.name.removeprefix("SIG")
-                run = self.start_shell(f"trap 'echo got >> log; exit 5' {name}; echo up >> log; while :; do sleep 0.02; done")
+                run = self.start_shell(f"trap 'echo got >> log; exit 5' {name}; echo up >> log; "
+                                       "while :; do sleep 0.02; done")
                 wait_until(lambda: self.log() == ["up"], "the command to start")
                 run.send_signal(number)
                 self.assertEqual(run.wait(support.LIMIT_S), 5)
                 self.assertEqual(self.log(), ["up", "got"])
 
     def test_the_whole_group_gets_the_signal(self):
-        run = self.start_shell("trap 'wait; exit 3' TERM; "
-                               "(trap 'echo inner >> log; exit' TERM; echo up >> log; while :; do sleep 0.02; done) & wait")
+        run = self.start_shell("trap 'wait; exit 3' TERM; (trap 'echo inner >> log; exit' TERM; "
+                               "echo up >> log; while :; do sleep 0.02; done) & wait")
         wait_until(lambda: self.log() == ["up"], "the command to start")
         run.terminate()
         self.assertEqual(run.wait(support.LIMIT_S), 3)
@@ -259,8 +263,9 @@ class RunTest(Runs):
         ledger = self.scratch / "tiers/job-0a1b2c3d/ledger.jsonl"
         ledger.parent.mkdir(parents=True, mode=0o700)
         ledger.parent.parent.chmod(0o700)
-        script = ("echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 1 && exit; "
-                  f"for i in 1 2 3 4 5 6; do echo x >> {ledger}; sleep 0.5; done; echo silent >> log; sleep 1000")
+        script = ("echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 1 && exit; for "
+                  f"i in 1 2 3 4 5 6; do echo x >> {ledger}; sleep 0.5; done; echo silent >> log; "
+                  "sleep 1000")
         _, err = self.diapause("run", "--stall", 2, "--global", self.scratch / "tiers", "--memory",
                                "", "--", "sh", "-c", script)
         self.assertEqual(self.log(), ["0", "silent", "1"])
@@ -292,8 +297,11 @@ class StopTest(Runs):
 
     def slurm(self, **more):
         self.fake("scontrol", f"echo scontrol \"$@\" >> {self.scratch}/log")
-        self.fake("squeue", f"echo squeue >> {self.scratch}/log; test \"$SLURM_TIME_FORMAT\" = %s && echo 1900000000")
-        return {"PATH": f"{self.scratch / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"} | more
+        self.fake("squeue",
+                  f"echo squeue >> {self.scratch}/log; test \"$SLURM_TIME_FORMAT\" = %s && echo "
+                  "1900000000")
+        return ({"PATH": f"{self.scratch / 'bin'}:{os.environ['PATH']}",
+                 "SLURM_JOB_ID": "4711"} | more)
 
     def run_script(self, script, status, **settings):
         return self.diapause("run", "--", "sh", "-c", f"echo x >> log; {script}", status=status,
@@ -342,7 +350,8 @@ class StopTest(Runs):
         self.assertNotIn("scontrol", self.log())
 
     def test_a_job_that_was_cancelled_is_not_queued_again(self):
-        script = f"trap '{TOLD.replace(chr(39), '')}; exit 0' TERM; echo up >> log; while :; do sleep 0.02; done"
+        script = (f"trap '{TOLD.replace(chr(39), '')}; exit 0' TERM; echo up >> log; while :; do "
+                  "sleep 0.02; done")
         run = self.start_shell(script,
                                environment=support.environment(**self.slurm(SLURM_JOB_END_TIME=1)))
         wait_until(lambda: self.log() == ["up"], "the command to start")

@@ -24,7 +24,8 @@ class StudyTest(CommandTest):
         self.field = "wave.raw:float64:24x32x40"
 
     def study(self, *arguments, status=0):
-        return self.diapause("study", "compress", *arguments, "-o", "out", "--seconds", "0", "--dump-gb", "0.001", status=status)
+        return self.diapause("study", "compress", *arguments, "-o", "out", "--seconds", "0",
+                             "--dump-gb", "0.001", status=status)
 
     def test_rows_tables_and_pictures_tell_what_each_codec_took_and_what_is_modelled(self):
         self.study(self.field, "--codecs", "raw,shuffle+lz4,lattice", "--bounds", "1e-2,1e-4")
@@ -32,9 +33,11 @@ class StudyTest(CommandTest):
             rows = list(csv.DictReader(file))
         steps = [("raw", "0"), ("shuffle+lz4", "0"), ("lattice", "0.01"), ("lattice", "0.0001")]
         self.assertEqual([(row["codec"], row["bound"], row["step"]) for row in rows],
-                         [(codec, bound, step) for codec, bound in steps for step in ("compress", "write", "decompress")])
+                         [(codec, bound, step) for codec, bound in steps
+                          for step in ("compress", "write", "decompress")])
         for row in rows:
-            self.assertEqual((row["field"], row["type"], row["shape"]), ("wave", "float64", "24x32x40"))
+            self.assertEqual((row["field"], row["type"], row["shape"]),
+                             ("wave", "float64", "24x32x40"))
             self.assertEqual(int(row["raw_bytes"]), 8 * math.prod(SHAPE))
             self.assertGreater(float(row["seconds"]), 0)
             self.assertLessEqual(float(row["greatest_error"]), float(row["bound"]))
@@ -47,9 +50,9 @@ class StudyTest(CommandTest):
         self.assert_all_is_labelled()
 
     def assert_all_is_labelled(self):
-        self.assertEqual(sorted(path.name for path in (self.scratch / "out").iterdir()),
-                         ["dump.csv", "energy-by-bound.png", "equal-error.csv", "fits.csv", "measurements.csv", "power-and-runtime.png",
-                          "ratio-and-speed.png", "runs", "study.html"])
+        self.assertEqual(sorted(path.name for path in (self.scratch / "out").iterdir()), [
+            "dump.csv", "energy-by-bound.png", "equal-error.csv", "fits.csv", "measurements.csv",
+            "power-and-runtime.png", "ratio-and-speed.png", "runs", "study.html"])
         page = (self.scratch / "out/study.html").read_text()
         self.assertIn('class="kind modelled"', page)
         self.assertIn("there is no P(f) of this machine", page)
@@ -60,16 +63,23 @@ class StudyTest(CommandTest):
         self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4")
         rows = self.table("measurements")
         dumps = self.table("dump")
-        self.assertEqual([(dump["codec"], float(dump["bound"])) for dump in dumps], [("raw", 0), ("lattice", 0.01), ("lattice", 0.0001)])
+        self.assertEqual([(dump["codec"], float(dump["bound"])) for dump in dumps],
+                         [("raw", 0), ("lattice", 0.01), ("lattice", 0.0001)])
         for dump in dumps:
             size_bytes = 1e9 * float(dump["gb"])
-            self.assertAlmostEqual(size_bytes, 5 * 8 * math.prod(SHAPE), 3)  # the copies that a MB takes
-            taken = [float(row["seconds"]) / float(row["raw_bytes"]) for row in rows if row["step"] != "decompress"
-                     and (row["codec"], float(row["bound"])) == (dump["codec"], float(dump["bound"]))]
-            self.assertAlmostEqual(float(dump["reckoned_seconds"]) / (size_bytes * sum(taken)), 1, 9)
-            self.assertGreater(float(dump["reckoned_seconds_with_rule"]), float(dump["reckoned_seconds"]))
+            # A MB takes five copies of the field.
+            self.assertAlmostEqual(size_bytes, 5 * 8 * math.prod(SHAPE), 3)
+            taken = [
+                float(row["seconds"]) / float(row["raw_bytes"]) for row in rows
+                if row["step"] != "decompress"
+                and (row["codec"], float(row["bound"])) == (dump["codec"], float(dump["bound"]))]
+            self.assertAlmostEqual(float(dump["reckoned_seconds"]) / (size_bytes * sum(taken)), 1,
+                                   9)
+            self.assertGreater(float(dump["reckoned_seconds_with_rule"]),
+                               float(dump["reckoned_seconds"]))
             self.assertGreater(float(dump["here_seconds"]), float(dump["here_write_s"]))
-            self.assertEqual((dump["clock_by"], dump["here_seconds_with_rule"]), ("none", ""))  # no clock could be lowered
+            # No clock could be lowered.
+            self.assertEqual((dump["clock_by"], dump["here_seconds_with_rule"]), ("none", ""))
             self.assertEqual((dump["energy"], dump["here_joules"]), ("not measured", ""))
         self.assertIn("A dump of 0.00123 GB", (self.scratch / "out/study.html").read_text())
         self.assertIn("not measured", (self.scratch / "out/study.html").read_text())
@@ -90,7 +100,8 @@ class StudyTest(CommandTest):
             return list(csv.DictReader(file))
 
     def test_a_plan_is_shown_before_and_nothing_is_done(self):
-        plan = self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4", "--dry-run")[0]
+        plan = self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4",
+                          "--dry-run")[0]
         self.assertIn("wave, lattice", plan)
         self.assertIn("wave, lattice: a dump of 0.001 GB", plan)
         self.assertIn("4 of 4 runs to do", plan)

@@ -20,7 +20,8 @@ LIMIT_S = 120
 
 
 def environment(**settings):
-    """The caller's, without settings of Diapause but these. What programs leave at their end is what is looked at."""
+    """The caller's, without settings of Diapause but these. What programs leave at their
+    end is what is looked at."""
     plain = {key: value for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
     return plain | {"DIAPAUSE_FINISH_KEEP": "all"} | {key: str(value)
                                                       for key, value in settings.items()}
@@ -60,7 +61,8 @@ class CommandTest(unittest.TestCase):
         self.scratch = pathlib.Path(scratch.name)
 
     def diapause(self, *arguments, tiers=None, status=0, limit_s=LIMIT_S, **settings):
-        """Runs the command, which must end with that status; returns (standard output, standard error)."""
+        """Runs the command, which must end with that status; returns (standard
+        output, standard error)."""
         settings = (tiers.settings() if tiers else {}) | settings
         done = subprocess.run([DIAPAUSE, *map(str, arguments)], cwd=self.scratch,
                               env=environment(**settings),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests under a batch system: the job script of examples/slurm, on a private Slurm over two machines.
+"""Tests under a batch system: the job script of examples/slurm, on a private
+Slurm over two machines.
 
 batch.py --list                    names of all tests, a line each
 batch.py <test> --heat PROGRAM --heat-plain PROGRAM --diapause PROGRAM --mpiexec COMMAND --work DIR
@@ -54,15 +55,17 @@ class Batch(Cluster):
             (programs / name).unlink(missing_ok=True)
             (programs / name).symlink_to(path)
         text, changes = re.subn(r"--size \d+ --iterations \d+ --output \S+",
-                                f"--size 256 --iterations {ITERATIONS} --min-ms-per-iteration {PACE_MS} --output "
-                                f"{self.heat.result} --progress {self.work / 'progress'}",
+                                f"--size 256 --iterations {ITERATIONS} --min-ms-per-iteration "
+                                f"{PACE_MS} --output {self.heat.result} --progress "
+                                f"{self.work / 'progress'}",
                                 SCRIPT.read_text())
         expect(changes == 1, f"{SCRIPT} is not what this test expects")
         (self.work / "job.sh").write_text(text)
         return self.work / "job.sh"
 
     def submit(self, **environment):
-        """Of a minute, the shortest that Slurm knows; the default configuration but for `environment`."""
+        """Of a minute, the shortest that Slurm knows; the default configuration
+        but for `environment`."""
         open_mpi = {"oob_tcp_if_include": SUBNET, "btl_tcp_if_include": SUBNET,
                     "btl": "tcp,vader,self", "pml": "ob1", "orte_tmpdir_base": "/dev/shm/tmp",
                     "hwloc_base_binding_policy": "none", "mpi_yield_when_idle": "1",
@@ -103,7 +106,8 @@ class Batch(Cluster):
         return [(why, int(version), int(level)) for why, version, level in found]
 
     def expect_started_again_after(self, why, most=1):
-        """The job stopped, with a checkpoint of the deepest level each time, and the last run ended it."""
+        """The job stopped, with a checkpoint of the deepest level each time, and
+        the last run ended it."""
         self.wait_for_state("COMPLETED")
         stops = self.stops()
         as_it_should = all(re.fullmatch(why, reason) and level == 4 for reason, _, level in stops)
@@ -122,7 +126,8 @@ class Batch(Cluster):
 
 def goes_on_in_the_next_allocation_when_the_time_is_over(site):
     with Batch(site) as batch:
-        batch.submit(DIAPAUSE_DEADLINE_MARGIN_S="46")  # of the minute: so it stops after some ten seconds
+        # This is the margin of a minute, so the job stops after some ten seconds.
+        batch.submit(DIAPAUSE_DEADLINE_MARGIN_S="46")
         # A busy machine gets less far in its ten seconds, and needs more allocations.
         batch.expect_started_again_after("the allocation ends", most=6)
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Tests on several machines: the heat program loses real nodes, over a real network, with a real parallel file system.
+"""Tests on several machines: the heat program loses real nodes, over a real network, with a
+real parallel file system.
 
 cluster.py --list                  names of all tests, a line each
-cluster.py <test> --heat PROGRAM --heat-plain PROGRAM --diapause PROGRAM --mpiexec COMMAND --work DIR
+cluster.py <test> --heat PROGRAM --heat-plain PROGRAM --diapause PROGRAM --mpiexec COMMAND \
+    --work DIR
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why. Only for Open MPI.
 """
 
@@ -52,7 +54,8 @@ class Heat:
     """The heat program on four machines."""
 
     def __init__(self, site, network, work, level, ranks_per_node, files):
-        self.site, self.network, self.work, self.ranks_per_node = site, network, work, ranks_per_node
+        self.site, self.network, self.work, self.ranks_per_node = (
+            site, network, work, ranks_per_node)
         self.level = level
         self.config = work / "heat.toml"
         self.config.write_text(CONFIG.format(global_path=work / "global" / "job", level=level,
@@ -114,7 +117,8 @@ class Heat:
         return [event for event in events if event["event"] == kind]
 
     def stored(self, name):
-        """Files of the job in the global tier: in a directory, or in the bricks of a file system."""
+        """Files of the job in the global tier: in a directory, or in the
+        bricks of a file system."""
         return [path for root in (self.work / "global", *self.work.glob("bricks/*")) for path in
                 root.glob(f"job/heat-*/{name}") if path.stat().st_size > 0]
 
@@ -198,7 +202,9 @@ class Cluster:
     def lose(self, *names):
         expect(self.heat.process.poll() is None, "the job ended before it lost anything")
         self.network.power_off(*names)
-        self.heat.end()  # as a batch system does: the launcher may wait for ever for an answer of the lost machines
+        # A batch system does this, too: the launcher may wait for ever for an answer of the lost
+        # machines.
+        self.heat.end()
 
 
 def expect_sources(restart, wanted, version):
@@ -209,7 +215,8 @@ def expect_sources(restart, wanted, version):
 
 
 def expect_energy_of_all(heat, machines):
-    """Each line is of all machines, and its parts add up to the whole; the command says the same of the job."""
+    """Each line is of all machines, and its parts add up to the whole; the command
+    says the same of the job."""
     for line in heat.events("energy"):
         expect(line["machines"] == machines and "unmetered" not in line,
                f"not of {machines} machines: {line}")
@@ -280,12 +287,15 @@ def level_4_in_files_that_machines_share_survives_the_loss_of_all_of_them(site):
 def a_command_has_a_file_system_over_ip_that_is_gone_afterwards(site):
     with tempfile.TemporaryDirectory(prefix="cluster-", dir=site.work) as work:
         mount = pathlib.Path(work) / "mount"
-        script = f"grep -c ' {mount} fuse.glusterfs ' /proc/mounts; echo kept > {mount}/file && cat {mount}/file && pwd && exit 7"
-        done = subprocess.run([WITH_GLUSTERFS, mount, "--", "sh", "-c", script], cwd=site.work, capture_output=True, text=True)
+        script = (f"grep -c ' {mount} fuse.glusterfs ' /proc/mounts; echo kept > {mount}/file && "
+                  f"cat {mount}/file && pwd && exit 7")
+        done = subprocess.run([WITH_GLUSTERFS, mount, "--", "sh", "-c", script], cwd=site.work,
+                              capture_output=True, text=True)
         if done.returncode == 3:
             raise Unavailable(done.stderr.strip())
         expect((done.returncode, done.stdout) == (7, f"1\nkept\n{site.work}\n"), f"{done}")
-        expect(not list(pathlib.Path(work).iterdir()), f"left behind: {list(pathlib.Path(work).iterdir())}")
+        expect(not list(pathlib.Path(work).iterdir()),
+               f"left behind: {list(pathlib.Path(work).iterdir())}")
 
 
 def all_tests():

@@ -1,5 +1,6 @@
-"""A parallel file system: GlusterFS served by a machine of the network, two bricks in directories of its own, mounted
-by the others over the bridge. Ends with its machine; the bricks go with the scratch directory."""
+"""A parallel file system: GlusterFS served by a machine of the network, two bricks in
+directories of its own, mounted by the others over the bridge. Ends with its machine; the bricks
+go with the scratch directory."""
 
 import contextlib
 import os
@@ -53,18 +54,20 @@ def serve(machine, directory):
 
 
 def mount(machine, server, path):
-    machine.run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", "/var/log/glusterfs")  # the client's log
+    # The client's log goes there.
+    machine.run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", "/var/log/glusterfs")
     wait_for(lambda: machine.run("mount", "-t", "glusterfs", f"{server.name}:/{VOLUME}", path))
 
 
 @contextlib.contextmanager
 def mounted(path, place):
-    """A machine that has it mounted at this directory, with the bricks in the directory `place`; both end with the context.
-    Unavailable if it cannot be had here."""
+    """A machine that has it mounted at this directory, with the bricks in the directory `place`;
+    both end with the context. Unavailable if it cannot be had here."""
     if os.getuid() != 0:
         raise Unavailable("needs root, to make machines of namespaces")
     if missing():
-        raise Unavailable(f"not installed: {', '.join(missing())}; tools/install-packages cluster does that")
+        raise Unavailable(
+            f"not installed: {', '.join(missing())}; tools/install-packages cluster does that")
     with Network(place, ["storage", "client"]) as network:
         try:
             serve(network.power_on("storage"), place / "bricks")

@@ -1,9 +1,10 @@
-"""Machines made of namespaces: each has its own network stack, host name, processes, and memory file system. All hang
-on one bridge, and nothing of them is seen outside. Killing the first process of a machine is a loss of its power: its
-processes and what was in its memory are gone.
+"""Machines made of namespaces: each has its own network stack, host name, processes, and memory
+file system. All hang on one bridge, and nothing of them is seen outside. Killing the first process
+of a machine is a loss of its power: its processes and what was in its memory are gone.
 
-Needs root. A machine's /dev/shm is its own, with a directory for the temporary files of MPI's launcher; all other
-directories are those of the host, so the build and the scratch directory are shared as on a cluster.
+Needs root. A machine's /dev/shm is its own, with a directory for the temporary files of MPI's
+launcher; all other directories are those of the host, so the build and the scratch directory
+are shared as on a cluster.
 """
 
 import pathlib
@@ -31,7 +32,8 @@ class Unavailable(Exception):
 def command_output(*command, check=True):
     done = subprocess.run(command, capture_output=True, text=True)
     if check and done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {(done.stdout + done.stderr).strip()}")
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: "
+                           f"{(done.stdout + done.stderr).strip()}")
     return done.stdout
 
 
@@ -50,7 +52,8 @@ class Machine:
         self.first = self.wait_for_first()
 
     def wait_for_first(self):
-        """The process id, as the host counts, of the machine's first process once that has done its work."""
+        """The process id, as the host counts, of the machine's first process once
+        that has done its work."""
         children = pathlib.Path(f"/proc/{self.keeper.pid}/task/{self.keeper.pid}/children")
         end_s = time.monotonic() + 20
         while self.keeper.poll() is None and time.monotonic() < end_s:
@@ -85,7 +88,8 @@ class Machine:
 
     def kill(self):
         if self.keeper.poll() is None:
-            self.keeper.send_signal(signal.SIGKILL)  # takes the first process along, and that all others
+            # This kills the first process, too, and with it all others.
+            self.keeper.send_signal(signal.SIGKILL)
 
     def wait_for_end(self):
         self.keeper.wait()
@@ -94,7 +98,8 @@ class Machine:
 
 
 class LoginMachine(Machine):
-    """Its processes are among the host's: a launcher there finds the first processes of the other machines."""
+    """Its processes are among the host's: a launcher there finds the first
+    processes of the other machines."""
 
     OWN = ("--net", "--uts", "--ipc", "--mount")
 
@@ -144,8 +149,8 @@ class Network:
         return machine
 
     def power_off(self, *names):
-        """All at once. The others hear nothing of it, as when a real machine loses its power: its connections are not
-        closed, there is just no answer any more."""
+        """All at once. The others hear nothing of it, as when a real machine loses its power: its
+        connections are not closed, there is just no answer any more."""
         lost = [self.machines.pop(name) for name in names]
         for name in names:
             self.login.run("ip", "link", "delete", f"port{self.numbers[name]}")
@@ -155,7 +160,8 @@ class Network:
             machine.wait_for_end()
 
     def remote_shell(self):
-        """What stands for ssh: `<it> <machine> <command>`, for a launcher that runs on the login machine."""
+        """What stands for ssh: `<it> <machine> <command>`, for a launcher that runs
+        on the login machine."""
         cases = "\n".join(f'  {name}) exec {" ".join(machine.shell())} sh -c "$*" ;;'
                           for name, machine in self.machines.items())
         script = self.work / "remote-shell"

@@ -1,6 +1,7 @@
-"""A private Slurm on the machines of the network: its controller on the login machine, one node on each other machine, its
-own configuration, key and directories below the scratch directory, and nothing outside of it. Ends with the machines;
-the login machine's processes, which are among the host's, are ended by their ids."""
+"""A private Slurm on the machines of the network: its controller on the login machine, one node on
+each other machine, its own configuration, key and directories below the scratch directory, and
+nothing outside of it. Ends with the machines; the login machine's processes, which are among the
+host's, are ended by their ids."""
 
 import os
 import shutil
@@ -88,8 +89,9 @@ class Slurm:
                                                  stderr=subprocess.STDOUT, env=self.environment()))
 
     def environment(self):
-        return {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "SBATCH"))} | {
-            "SLURM_CONF": str(self.config)}
+        return ({key: value
+                 for key, value in os.environ.items() if not key.startswith(("SLURM", "SBATCH"))}
+                | {"SLURM_CONF": str(self.config)})
 
     def start(self):
         key = self.directory / "munge.key"
@@ -133,5 +135,6 @@ class Slurm:
         done = subprocess.run(self.network.login.command(*command), capture_output=True, text=True,
                               env=self.environment() | environment)
         if check and done.returncode != 0:
-            raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stderr.strip()}")
+            raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}: "
+                               f"{done.stderr.strip()}")
         return done.stdout

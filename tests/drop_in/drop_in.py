@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs written for FTI, SCR and VELOC, linked with our libraries instead: killed, robbed of a node, and compared.
+"""Programs written for FTI, SCR and VELOC, linked with our libraries instead: killed,
+robbed of a node, and compared.
 
 drop_in.py TEST --programs DIR --mpiexec COMMAND --work DIR
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
@@ -12,7 +13,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import Place, Skip, exit_status_of, expect, expect_equal, parser_of  # noqa: E402  from there
+from harness import Place, Skip, exit_status_of, expect, expect_equal, parser_of  # noqa: E402
 
 FOREVER = 1_000_000_000
 RANKS = 3
@@ -31,7 +32,8 @@ def write_keys(path, sections):
 
 def veloc_configuration(place, **keys):
     keys = {"scratch": place.local, "persistent": place.global_, "mode": "async"} | keys
-    return write_keys(place.path / "veloc.cfg", {"": {key: value for key, value in keys.items() if value is not None}})
+    return write_keys(place.path / "veloc.cfg",
+                      {"": {key: value for key, value in keys.items() if value is not None}})
 
 
 def newest_version(place, job):
@@ -58,18 +60,22 @@ def lose_all_nodes(place):
         lose_node(place, f"node{rank}")
 
 
-def end_the_same(site, prepare, after_kill=lambda place: None, versions=100, steps_after=lambda newest: newest + 417):
-    """A program that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
+def end_the_same(site, prepare, after_kill=lambda place: None, versions=100,
+                 steps_after=lambda newest: newest + 417):
+    """A program that is to compute for ever is killed, goes on, and ends with the bytes of
+    one that was left alone.
 
-    `prepare(place)` gives a function from (name, steps, result) to the words that start it. It is killed when the numbers
-    of its versions have grown by more than `versions`, and left alone for `steps_after(its newest version)`."""
+    `prepare(place)` gives a function from (name, steps, result) to the words that start it. It is
+    killed when the numbers of its versions have grown by more than `versions`, and left alone for
+    `steps_after(its newest version)`."""
     with Place(site, ranks=RANKS) as place:
         command = prepare(place)
         environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         for _ in range(2):
             before = newest_version(place, "killed")
             run = place.start(*command("killed", FOREVER, "never"), environment=environment)
-            run.wait_for(lambda: newest_version(place, "killed") > before + versions, "versions of a running job")
+            run.wait_for(lambda: newest_version(place, "killed") > before + versions,
+                         "versions of a running job")
             run.kill("killed", rank=RANKS - 1)
             run.be_killed()
             after_kill(place)
@@ -78,7 +84,8 @@ def end_the_same(site, prepare, after_kill=lambda place: None, versions=100, ste
         place.run(*command("alone", steps, "alone"), environment=environment, messages=MPI_NOTICE)
         restarts = [event["version"] for event in place.events("killed", "restart")]
         expect(len(restarts) == 2 and min(restarts) > versions // 2, f"restarted from {restarts}")
-        expect(result_of(place, "killed") == result_of(place, "alone"), "the killed job ended with another result")
+        expect(result_of(place, "killed") == result_of(place, "alone"),
+               "the killed job ended with another result")
 
 
 def a_veloc_program_that_is_killed_ends_the_same(site):
@@ -90,8 +97,8 @@ def a_veloc_program_that_is_killed_ends_the_same(site):
 
 def a_veloc_program_that_loses_a_node_ends_the_same(site):
     def prepare(place):
-        configuration = veloc_configuration(place, scratch_versions=2, max_versions=2, ec_interval=0,
-                                            persistent_interval=FOREVER)
+        configuration = veloc_configuration(place, scratch_versions=2, max_versions=2,
+                                            ec_interval=0, persistent_interval=FOREVER)
         return lambda name, steps, result: ("veloc_solver", configuration, name, steps, result)
     end_the_same(site, prepare, lambda place: lose_node(place, "node1"))
 
@@ -108,12 +115,14 @@ def what_velocs_serializers_write_comes_back(site):
         configuration = veloc_configuration(place, mode="sync", persistent_interval=-1)
         environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         place.run("veloc_serializers", configuration, environment=environment,
-                  messages=("^veloc: rank 0 cannot restart from the data of rank 3", "level 1 is taken instead"))
+                  messages=("^veloc: rank 0 cannot restart from the data of rank 3",
+                            "level 1 is taken instead"))
 
 
 def a_veloc_program_that_writes_its_own_files_is_killed_and_ends_the_same(site):
     def prepare(place):
-        configuration = veloc_configuration(place, scratch_versions=2, max_versions=2, ec_interval=-1)
+        configuration = veloc_configuration(place, scratch_versions=2, max_versions=2,
+                                            ec_interval=-1)
         return lambda name, steps, result: ("veloc_files", configuration, name, steps, result)
     end_the_same(site, prepare, lambda place: lose_node(place, "node1"))
 
@@ -122,7 +131,8 @@ def scr_configuration(place, **keys):
     """Versions lie where SCR has its own files, below the prefix directory."""
     place.global_ = place.path / ".scr"
     keys = {"SCR_PREFIX": place.path, "SCR_CACHE_BASE": place.local, "SCR_CACHE_BYPASS": 0} | keys
-    return write_keys(place.path / "scr.conf", {"": {key: value for key, value in keys.items() if value is not None}})
+    return write_keys(place.path / "scr.conf",
+                      {"": {key: value for key, value in keys.items() if value is not None}})
 
 
 def a_program_of_scr_that_loses_a_node_ends_the_same(site):
@@ -139,7 +149,8 @@ def a_program_of_scr_that_loses_all_nodes_ends_the_same(site):
     def prepare(place):
         configuration = scr_configuration(place, SCR_CACHE_BYPASS=None, SCR_CHECKPOINT_INTERVAL=20)
         return lambda name, steps, result: ("scr_solver", configuration, name, steps, result)
-    end_the_same(site, prepare, lose_all_nodes, versions=8, steps_after=lambda newest: 20 * newest + 37)
+    end_the_same(site, prepare, lose_all_nodes, versions=8,
+                 steps_after=lambda newest: 20 * newest + 37)
 
 
 def scrs_functions_do_what_programs_lean_on(site):
@@ -147,20 +158,24 @@ def scrs_functions_do_what_programs_lean_on(site):
         place.global_ = place.path / ".scr"
         environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         for part in ("begin", "continue", "fetch"):
-            if part == "fetch":  # what was not in the prefix directory when the last run ended is lost
+            if part == "fetch":
+                # What was not in the prefix directory when the last run ended is lost.
                 shutil.rmtree(place.memory)
-            place.run("scr_functions", part, environment=environment, messages=(*MPI_NOTICE, "^scr: "))
+            place.run("scr_functions", part, environment=environment,
+                      messages=(*MPI_NOTICE, "^scr: "))
 
 
 def a_program_on_one_node_has_level_1_instead_of_those_that_need_several(site):
     with Place(site, ranks=RANKS) as place:
         told = "^diapause: the job has too few nodes for level 3: level 1 is taken instead"
         for solver, configuration in (("scr_solver", scr_configuration(place)),
-                                      ("veloc_solver", veloc_configuration(place, ec_interval=0, persistent_interval=-1))):
+                                      ("veloc_solver", veloc_configuration(
+                                          place, ec_interval=0, persistent_interval=-1))):
             run = place.start(solver, configuration, solver, 60, solver,
                               environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
             run.succeed((*MPI_NOTICE, told))
-            expect_equal(run.stderr.read_text().count("level 1 is taken instead"), 1, f"lines about it, of {solver}")
+            expect_equal(run.stderr.read_text().count("level 1 is taken instead"), 1,
+                         f"lines about it, of {solver}")
 
 
 def a_fortran_program_of_scr_goes_on(site):
@@ -170,12 +185,14 @@ def a_fortran_program_of_scr_goes_on(site):
         for run in range(3):
             place.run("scr_fortran", run, environment=environment, messages=(*MPI_NOTICE, "^scr: "))
         for rank in range(RANKS):
-            expect_equal((place.path / f"count.3/rank_{rank}").read_text().strip(), "3", "the last output")
+            expect_equal((place.path / f"count.3/rank_{rank}").read_text().strip(), "3",
+                         "the last output")
 
 
 def a_configuration_of_scr_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=RANKS) as place:
-        for key, value in (("SCR_COPY_TYPE", "TWICE"), ("SCR_FLUSH", "often"), ("SCR_CHECKPOINT_OVERHEAD", "much")):
+        for key, value in (("SCR_COPY_TYPE", "TWICE"), ("SCR_FLUSH", "often"),
+                           ("SCR_CHECKPOINT_OVERHEAD", "much")):
             configuration = scr_configuration(place, **{key: value})
             run = place.start("scr_solver", configuration, "wrong", 1, "never",
                               environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
@@ -185,25 +202,35 @@ def a_configuration_of_scr_that_cannot_be_used_is_refused_by_name(site):
 
 def a_configuration_of_veloc_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=0) as place:
-        for key, value in (("scratch", None), ("mode", "sometimes"), ("max_versions", "two"), ("ec_interval", -2),
-                           ("axl_type", "AXL_XFER_SYNC")):
+        for key, value in (("scratch", None), ("mode", "sometimes"), ("max_versions", "two"),
+                           ("ec_interval", -2), ("axl_type", "AXL_XFER_SYNC")):
             configuration = veloc_configuration(place, **{key: value})
             run = place.start("veloc_functions", configuration,
                               environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
             expect_equal(run.wait(), 1, f"exit status with {key} = {value}")
-            expect(f"veloc.cfg: {key}" in run.stderr.read_text(), f"{key} = {value}: no message names it")
+            expect(f"veloc.cfg: {key}" in run.stderr.read_text(),
+                   f"{key} = {value}: no message names it")
 
 
 def fti_configuration(place, name, restart={}, injection={}, **basic):
-    basic = {"ckpt_dir": place.local, "glbl_dir": place.global_, "meta_dir": place.path / "meta", "node_size": 1,
-             "group_size": RANKS, "ckpt_io": 1, "head": 0, "keep_last_ckpt": 0, "verbosity": 3} | basic
-    return write_keys(place.path / name, {"Basic": basic, "restart": {"failure": 0, "exec_id": "NULL"} | restart,
-                                          "injection": injection, "advanced": {"local_test": 1}})
+    basic = {"ckpt_dir": place.local,
+             "glbl_dir": place.global_,
+             "meta_dir": place.path / "meta",
+             "node_size": 1,
+             "group_size": RANKS,
+             "ckpt_io": 1,
+             "head": 0,
+             "keep_last_ckpt": 0,
+             "verbosity": 3} | basic
+    return write_keys(place.path / name, {
+        "Basic": basic, "restart": {"failure": 0, "exec_id": "NULL"} | restart,
+        "injection": injection, "advanced": {"local_test": 1}})
 
 
 def restart_of(configuration):
     """(failure, exec_id), as FTI's users read them back."""
-    keys = dict(line.split(" = ") for line in configuration.read_text().splitlines() if " = " in line)
+    keys = dict(line.split(" = ")
+                for line in configuration.read_text().splitlines() if " = " in line)
     return int(keys["failure"]), keys["exec_id"]
 
 
@@ -212,27 +239,35 @@ def fti_environment(place):
 
 
 def fti_ends_the_same(site, level, after_kill=lambda place: None, ranks=RANKS, **basic):
-    """A program that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone."""
+    """A program that is to compute for ever is killed, goes on, and ends with the bytes of
+    one that was left alone."""
     with Place(site, ranks=ranks) as place:
-        killed, alone = (fti_configuration(place, f"{name}.fti", **basic) for name in ("killed", "alone"))
+        killed, alone = (fti_configuration(place, f"{name}.fti", **basic)
+                         for name in ("killed", "alone"))
         job = None
         for _ in range(2):
             before = newest_version(place, job) if job else 0
-            run = place.start("fti_solver", killed, level, FOREVER, "never", environment=fti_environment(place))
+            run = place.start("fti_solver", killed, level, FOREVER, "never",
+                              environment=fti_environment(place))
             run.wait_for(lambda: restart_of(killed)[0] == 1, "a first checkpoint")
             job = f"fti-{restart_of(killed)[1]}"
-            run.wait_for(lambda: newest_version(place, job) > before + 3, "versions of a running job")
+            run.wait_for(lambda: newest_version(place, job) > before + 3,
+                         "versions of a running job")
             run.kill(job, rank=RANKS - 1)
             run.be_killed()
             after_kill(place)
         steps = 20 * newest_version(place, job) + 117
         # A restart that has to restore redundancy begins twice.
-        restarts_of_job = lambda: sorted({event["version"] for event in place.events(job, "restart")})  # noqa: E731
-        place.run("fti_solver", killed, level, steps, "killed", environment=fti_environment(place), messages=MPI_NOTICE)
+        restarts_of_job = lambda: sorted({event["version"]
+                                          for event in place.events(job, "restart")})  # noqa: E731
+        place.run("fti_solver", killed, level, steps, "killed", environment=fti_environment(place),
+                  messages=MPI_NOTICE)
         expect(len(restarts_of_job()) == 2, f"restarted from {restarts_of_job()}")
         expect_equal(restart_of(killed)[0], 0, "failure, after the end")
-        place.run("fti_solver", alone, level, steps, "alone", environment=fti_environment(place), messages=MPI_NOTICE)
-        expect(result_of(place, "killed") == result_of(place, "alone"), "the killed job ended with another result")
+        place.run("fti_solver", alone, level, steps, "alone", environment=fti_environment(place),
+                  messages=MPI_NOTICE)
+        expect(result_of(place, "killed") == result_of(place, "alone"),
+               "the killed job ended with another result")
 
 
 MPI_NOTICE = ("MPI_THREAD_MULTIPLE",)  # most programs for these interfaces do without
@@ -253,7 +288,8 @@ def an_fti_program_with_heads_that_is_killed_ends_the_same(site):
 def an_fti_program_goes_on_from_what_the_last_run_kept(site):
     with Place(site, ranks=RANKS) as place:
         configuration = fti_configuration(place, "kept.fti", keep_last_ckpt=1)
-        place.run("fti_solver", configuration, 1, 100, "first", environment=fti_environment(place), messages=MPI_NOTICE)
+        place.run("fti_solver", configuration, 1, 100, "first", environment=fti_environment(place),
+                  messages=MPI_NOTICE)
         failure, execution = restart_of(configuration)
         expect_equal(failure, 2, "failure, after a run that keeps its last checkpoint")
         for tier in (place.memory, place.local):
@@ -261,33 +297,41 @@ def an_fti_program_goes_on_from_what_the_last_run_kept(site):
         before = len(place.events(f"fti-{execution}", "restart"))
         place.run("fti_solver", configuration, 1, 100, "second", environment=fti_environment(place),
                   messages=MPI_NOTICE)
-        expect(result_of(place, "first") == result_of(place, "second"), "the kept checkpoint gave another result")
+        expect(result_of(place, "first") == result_of(place, "second"),
+               "the kept checkpoint gave another result")
         expect_equal(len(place.events(f"fti-{execution}", "restart")), before + 1, "restarts")
 
 
 def an_fti_program_that_has_lost_everything_is_told_so(site):
     with Place(site, ranks=RANKS) as place:
-        configuration = fti_configuration(place, "lost.fti", restart={"failure": 1, "exec_id": "2020-01-01_00-00-00"})
-        run = place.start("fti_solver", configuration, 1, 100, "never", environment=fti_environment(place))
+        configuration = fti_configuration(place, "lost.fti",
+                                          restart={"failure": 1, "exec_id": "2020-01-01_00-00-00"})
+        run = place.start("fti_solver", configuration, 1, 100, "never",
+                          environment=fti_environment(place))
         expect_equal(run.process.wait(120), 20, "exit status, which stands for FTI_NREC")
 
 
 def ftis_functions_do_what_programs_lean_on(site):
     with Place(site, ranks=RANKS) as place:
-        configuration = fti_configuration(place, "functions.fti", verbosity=1, inline_l2=1, grup_size=2, keep_l4_ckpt="no",
-                                          injection={"rank": 1, "index": 3, "position": 62, "number": 1})
+        configuration = fti_configuration(
+            place, "functions.fti", verbosity=1, inline_l2=1, grup_size=2, keep_l4_ckpt="no",
+            injection={"rank": 1, "index": 3, "position": 62, "number": 1})
         messages = (*MPI_NOTICE, "^fti: ")
         staged = place.path / "staged"
-        run = place.start("fti_functions", configuration, staged, "begin", environment=fti_environment(place))
+        run = place.start("fti_functions", configuration, staged, "begin",
+                          environment=fti_environment(place))
         run.succeed(messages)
         said = run.stderr.read_text()
-        expect("fti: Variable ID 0 to protect." in said, "no line about a variable, which others look for")
-        for line in ("without a meaning for Diapause: basic.inline_l2, basic.meta_dir", "no keys of FTI: basic.grup_size"):
-            expect_equal(said.count(f"fti: {configuration}: {line}\n"), 1, f"lines that say: {line}")
+        expect("fti: Variable ID 0 to protect." in said,
+               "no line about a variable, which others look for")
+        for line in ("without a meaning for Diapause: basic.inline_l2, basic.meta_dir",
+                     "no keys of FTI: basic.grup_size"):
+            expect_equal(said.count(f"fti: {configuration}: {line}\n"), 1,
+                         f"lines that say: {line}")
         for rank in range(RANKS):
             expect_equal((place.path / f"staged.{rank}").read_text(), "staged", "what was staged")
-        place.run("fti_functions", configuration, staged, "continue", environment=fti_environment(place),
-                  messages=messages)
+        place.run("fti_functions", configuration, staged, "continue",
+                  environment=fti_environment(place), messages=messages)
         expect_equal(restart_of(configuration)[0], 0, "failure, after the end")
 
 
@@ -296,28 +340,34 @@ def a_checkpoint_of_fti_outlives_a_node_when_its_call_has_returned(site):
     with Place(site, ranks=RANKS) as place:
         configuration = fti_configuration(place, "held.fti")
         taken = place.path / "taken"
-        run = place.start("fti_functions", configuration, taken, "hold", environment=fti_environment(place))
-        run.wait_for(lambda: all(pathlib.Path(f"{taken}.{rank}").exists() for rank in range(RANKS)), "a checkpoint")
+        run = place.start("fti_functions", configuration, taken, "hold",
+                          environment=fti_environment(place))
+        run.wait_for(lambda: all(pathlib.Path(f"{taken}.{rank}").exists() for rank in range(RANKS)),
+                     "a checkpoint")
         run.kill(f"fti-{restart_of(configuration)[1]}", rank=0)
         run.be_killed()
         lose_node(place, "node1")
-        place.run("fti_functions", configuration, taken, "recover", environment=fti_environment(place),
-                  messages=(*MPI_NOTICE, "^fti: "))
+        place.run("fti_functions", configuration, taken, "recover",
+                  environment=fti_environment(place), messages=(*MPI_NOTICE, "^fti: "))
 
 
 def a_restart_of_fti_has_its_redundancy_back_when_it_is_begun(site):
-    """The program that goes on is killed before it takes a checkpoint, and another node is lost than before."""
+    """The program that goes on is killed before it takes a checkpoint, and another
+    node is lost than before."""
     with Place(site, ranks=RANKS) as place:
         configuration = fti_configuration(place, "again.fti")
         for part, node in (("hold", "node1"), ("stay", "node2")):
             reached = place.path / part
-            run = place.start("fti_functions", configuration, reached, part, environment=fti_environment(place))
-            run.wait_for(lambda: all(pathlib.Path(f"{reached}.{rank}").exists() for rank in range(RANKS)), part)
+            run = place.start("fti_functions", configuration, reached, part,
+                              environment=fti_environment(place))
+            run.wait_for(lambda: all(pathlib.Path(f"{reached}.{rank}").exists()
+                                     for rank in range(RANKS)),
+                         part)
             run.kill(f"fti-{restart_of(configuration)[1]}", rank=0)
             run.be_killed()
             lose_node(place, node)
-        place.run("fti_functions", configuration, reached, "recover", environment=fti_environment(place),
-                  messages=(*MPI_NOTICE, "^fti: "))
+        place.run("fti_functions", configuration, reached, "recover",
+                  environment=fti_environment(place), messages=(*MPI_NOTICE, "^fti: "))
 
 
 def need_fortran(site, program):
@@ -331,16 +381,18 @@ def a_fortran_program_of_fti_goes_on(site):
         configuration = fti_configuration(place, "fortran.fti")
         for part in ("begin", "continue"):
             place.run("fti_fortran", configuration, part, environment=fti_environment(place),
-                      messages=(*MPI_NOTICE, "^fti: variable 9: it is not contiguous", "^fti: a field lies outside"))
+                      messages=(*MPI_NOTICE, "^fti: variable 9: it is not contiguous",
+                                "^fti: a field lies outside"))
 
 
 def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=RANKS) as place:
-        for key, value in (("node_size", 2), ("group_size", 2), ("ckpt_io", 5), ("keep_last_ckpt", 2),
-                           ("h5_single_file_enable", 1), ("enable_dcp", "perhaps"),
-                           ("ckpt_dir", ""), ("verbosity", "loud")):
+        for key, value in (("node_size", 2), ("group_size", 2), ("ckpt_io", 5),
+                           ("keep_last_ckpt", 2), ("h5_single_file_enable", 1),
+                           ("enable_dcp", "perhaps"), ("ckpt_dir", ""), ("verbosity", "loud")):
             configuration = fti_configuration(place, "wrong.fti", **{key: value})
-            run = place.start("fti_solver", configuration, 1, 100, "never", environment=fti_environment(place))
+            run = place.start("fti_solver", configuration, 1, 100, "never",
+                              environment=fti_environment(place))
             expect_equal(run.process.wait(120), 3, f"exit status with {key} = {value}")
             expect(key in run.stderr.read_text(), f"{key} = {value}: no message names it")
 

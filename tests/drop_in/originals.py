@@ -1,7 +1,9 @@
-"""Programs of a checkout of FTI, SCR or VELOC, built unchanged with our library in place of theirs, and tried.
+"""Programs of a checkout of FTI, SCR or VELOC, built unchanged with our library in
+place of theirs, and tried.
 
-A script beside this one says which programs there are and what to do with each. They belong to others and are not part of
-`make test`: the checkout is given on the command line, and without one the script says so and ends with 77.
+A script beside this one says which programs there are and what to do with each. They belong to
+others and are not part of `make test`: the checkout is given on the command line, and without one
+the script says so and ends with 77.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import SKIPPED, Failure, Place, expect, expect_equal, wait_until  # noqa: E402  from there
+from harness import SKIPPED, Failure, Place, expect, expect_equal, wait_until  # noqa: E402
 
 BUILD = "build"
 RUN = "run"
@@ -29,7 +31,8 @@ COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f90": "mpifort", ".F90": "mpifor
 
 @dataclasses.dataclass
 class Check:
-    """One thing that is done with a program: the column it counts in, its name, and a function that raises Failure."""
+    """One thing that is done with a program: the column it counts in, its name, and a
+    function that raises Failure."""
 
     column: str
     name: str
@@ -38,7 +41,8 @@ class Check:
 
 @dataclasses.dataclass
 class Program:
-    """A program of the checkout. `why_not` says why it is not built, where that is known beforehand."""
+    """A program of the checkout. `why_not` says why it is not built, where
+    that is known beforehand."""
 
     name: str
     sources: tuple
@@ -52,7 +56,8 @@ class Originals:
     """A checkout, the prefix where Diapause is installed, and a directory to work in."""
 
     def __init__(self, library, libraries, arguments):
-        self.checkout, self.prefix = arguments.checkout.resolve(), arguments.prefix.resolve() / "drop-in" / library
+        self.checkout, self.prefix = (arguments.checkout.resolve(),
+                                      arguments.prefix.resolve() / "drop-in" / library)
         self.libraries = libraries
         self.mpiexec, self.mpi = arguments.mpiexec, arguments.mpi
         self.work = self.programs = pathlib.Path(
@@ -93,7 +98,8 @@ def output_of(run, status=0):
 
 
 def kill_when(run, job, condition):
-    """Kills the last rank as soon as `condition` holds, which the run may take long for on a busy machine."""
+    """Kills the last rank as soon as `condition` holds, which the run may take long
+    for on a busy machine."""
     def has_ended_or_condition():
         expect(run.process.poll() is None or condition(),
                f"ended with {run.process.returncode} before its first checkpoint")
@@ -108,8 +114,8 @@ def lines_with(text, word):
 
 
 def expect_continued(whole, continued, word):
-    """What a run that went on has printed is the end of what an undisturbed one prints. Its first line may have the value
-    that a variable which is not protected begins with."""
+    """What a run that went on has printed is the end of what an undisturbed one prints. Its first
+    line may have the value that a variable which is not protected begins with."""
     wanted, found = lines_with(whole, word), lines_with(continued, word)
     expect(1 < len(found) < len(wanted),
            f"{len(found)} lines with '{word}', and {len(wanted)} of an undisturbed run")

@@ -22,8 +22,8 @@ class Failed(Exception):
 
 
 def run_script(arguments, name, **settings):
-    """Runs guest.sh and then the script `name` in the machine, with shell variables of these settings. Fails with all that was
-    written unless its status is 0."""
+    """Runs guest.sh and then the script `name` in the machine, with shell variables of these
+    settings. Fails with all that was written unless its status is 0."""
     booted = machine.Machine(arguments.cache)
     with tempfile.TemporaryDirectory(prefix="diapause-fabric-") as share:
         variables = {"diapause": arguments.diapause, "programs": arguments.programs} | settings
@@ -46,7 +46,8 @@ def packaged(arguments):
 
 
 def checkpoints(arguments):
-    """A job whose messages are on their way is checkpointed and goes on, and is killed and restarted on other adapters."""
+    """A job whose messages are on their way is checkpointed and goes on, and is killed and
+    restarted on other adapters."""
     output = run_script(arguments, "checkpoints.sh", messages=20000, rounds=2, checkpoints=3)
     if "passed: " not in output:
         raise Failed(output)

@@ -1,7 +1,9 @@
-"""A machine with software adapters of InfiniBand: a kernel of Debian that qemu runs without help of the processor.
+"""A machine with software adapters of InfiniBand: a kernel of Debian that qemu runs
+without help of the processor.
 
-The machine sees the root directory of this one, which it cannot change, below an overlay that is lost when it ends. A kernel
-package is downloaded and not installed. Package, modules and the small system that boots are kept in a cache.
+The machine sees the root directory of this one, which it cannot change, below an overlay that is
+lost when it ends. A kernel package is downloaded and not installed. Package, modules and the small
+system that boots are kept in a cache.
 """
 
 import hashlib
@@ -72,7 +74,8 @@ def _needed_by(path):
 
 
 def _in_order(files):
-    """The modules in an order in which they can be loaded. One that is not there is part of the kernel."""
+    """The modules in an order in which they can be loaded. One that is not
+    there is part of the kernel."""
     order = []
 
     def add(name):
@@ -160,9 +163,11 @@ class Machine:
         archive.close()
 
     def run(self, share, limit_s):
-        """Boots, runs the file `script` in the directory `share`, and returns its exit status and what it wrote.
+        """Boots, runs the file `script` in the directory `share`, and returns its exit
+        status and what it wrote.
 
-        The machine sees `share` as /run/share. Raises subprocess.TimeoutExpired if all that takes longer than `limit_s`.
+        The machine sees `share` as /run/share. Raises subprocess.TimeoutExpired if all that
+        takes longer than `limit_s`.
         """
         share = pathlib.Path(share)
         words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",

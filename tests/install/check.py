@@ -58,7 +58,8 @@ def drop_in_files():
 
 
 def document_files(build):
-    """Pages and completions are as many as there are verbs and functions: tests/packaging counts them."""
+    """Pages and completions are as many as there are verbs and functions:
+    tests/packaging counts them."""
     documents = build / "packaging/documents"
     pages = {f"share/man/{path.relative_to(documents)}" for path in documents.glob("man?/*")}
     return pages | {"share/bash-completion/completions/diapause",
@@ -88,16 +89,20 @@ def promised_files(libdir, build, mpi, fortran):
         files |= {path.relative_to(REPOSITORY).as_posix()
                   for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
         files |= drop_in_files()
-        files |= {"drop-in/fti/lib/libfti_f90.so", "drop-in/fti/include/fti.mod"} if fortran else set()
-    verbs = ["libibverbs.so.1", "libdiapause_verbs.so", "libdiapause_real_ibverbs.so.1"]  # where there is a libibverbs to stand in for
+        files |= ({"drop-in/fti/lib/libfti_f90.so", "drop-in/fti/include/fti.mod"} if fortran
+                  else set())
+    # They are installed where there is a libibverbs to stand in for.
+    verbs = ["libibverbs.so.1", "libdiapause_verbs.so", "libdiapause_real_ibverbs.so.1"]
     if (build / libdir / "diapause/verbs" / verbs[0]).exists():
         files |= {f"{libdir}/diapause/verbs/{name}" for name in verbs}
-    package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
+    package = (["Config", "ConfigVersion", "Targets", "Targets-build"]
+               + (["MpiTargets", "MpiTargets-build"] if mpi else []))
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 
 
 def files(arguments):
-    """Installs to one place and moves it to another: what was installed must not know where it was put."""
+    """Installs to one place and moves it to another: what was installed must not
+    know where it was put."""
     prefix = arguments.prefix
     first = prefix.with_name(prefix.name + ".first")
     for folder in (prefix, first):
@@ -127,7 +132,8 @@ def exported_symbols(library):
 
 
 def exports(arguments):
-    """Each library exports what its header declares, and nothing else gets into the program's name space."""
+    """Each library exports what its header declares, and nothing else gets into the
+    program's name space."""
     names = ["diapause", "diapause_mpi"] if arguments.mpi else ["diapause"]
     declared = {n: declared_functions(arguments.prefix / f"include/diapause/{n}.h") for n in names}
     exported = {n: exported_symbols(arguments.prefix / arguments.libdir / f"lib{n}.so")
@@ -224,7 +230,8 @@ int main(int argc, char** argv) {{
 
 
 def headers(arguments):
-    """The headers of C++ and of MPI work in any order, in C++17 and later, without a warning, and say what they need."""
+    """The headers of C++ and of MPI work in any order, in C++17 and later, without a warning,
+    and say what they need."""
     orders = [("diapause.hpp", "diapause_mpi.h"), ("diapause_mpi.h", "diapause.hpp")]
     flags = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     compiler = pkg_config(arguments, "--variable=mpicxx", "diapause_mpi")[0]
@@ -256,7 +263,8 @@ target_link_libraries(program PRIVATE {target} m)
 
 
 def drop_ins(arguments):
-    """Programs written for others find the drop-ins under the others' names, from CMake and by pkg-config."""
+    """Programs written for others find the drop-ins under the others' names, from
+    CMake and by pkg-config."""
     programs = REPOSITORY / "tests/drop_in"
     with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
         for name, (_, package, target) in DROP_INS.items():
@@ -312,7 +320,8 @@ def other_mpi(arguments):
         done = subprocess.run([launcher, "-n", "1", work / "program"], text=True,
                               capture_output=True)
         print(done.stdout)
-        said = "compiled with" in done.stdout and "MPICH" in done.stdout and "Open MPI" in done.stdout
+        said = ("compiled with" in done.stdout and "MPICH" in done.stdout
+                and "Open MPI" in done.stdout)
         return 0 if said and "DIAPAUSE_ERR_ARGUMENT" in done.stdout else 1
 
 
@@ -333,7 +342,8 @@ def job_script(arguments):
 
 
 def plain(arguments):
-    """What a user types who has neither ccache nor GoogleTest nor libpng is configured; building it all again takes too long."""
+    """What a user types who has neither ccache nor GoogleTest nor libpng is configured; building it
+    all again takes too long."""
     with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
         work = Path(folder)
         done = run("cmake", "-S", REPOSITORY, "-B", work / "build",

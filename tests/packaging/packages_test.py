@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The Debian packages: made of the build, installed by dpkg into an empty directory, and used from there."""
+"""The Debian packages: made of the build, installed by dpkg into an empty
+directory, and used from there."""
 
 import os
 import pathlib
@@ -67,7 +68,8 @@ class PackagesTest(unittest.TestCase):
         (cls.root / "var/lib/dpkg/status").touch()
         # The scripts of packages run outside of the directory, where they must change nothing.
         (cls.scratch / "bin").mkdir()
-        (cls.scratch / "bin/ldconfig").write_text(f'#!/bin/sh\necho "$DPKG_ROOT" >>{cls.scratch}/ldconfig.log\n')
+        (cls.scratch / "bin/ldconfig").write_text(
+            f'#!/bin/sh\necho "$DPKG_ROOT" >>{cls.scratch}/ldconfig.log\n')
         (cls.scratch / "bin/ldconfig").chmod(0o755)
         cls.dpkg("--install", *found.values())
         cls.settings = {"DIAPAUSE_MEMORY_PATH": str(cls.scratch / "memory"),
@@ -76,14 +78,19 @@ class PackagesTest(unittest.TestCase):
 
     @classmethod
     def dpkg(cls, *words):
-        """In the directory, where there is nothing that they depend on. Anybody may do so, whose PATH may lack /sbin."""
-        forced = ("--force-depends", "--force-not-root", "--force-bad-path", "--force-script-chrootless")
-        return output("dpkg", f"--root={cls.root}", f"--log={cls.scratch / 'dpkg.log'}", *forced, *words,
+        """In the directory, where there is nothing that they depend on. Anybody may do so,
+        whose PATH may lack /sbin."""
+        forced = ("--force-depends", "--force-not-root", "--force-bad-path",
+                  "--force-script-chrootless")
+        return output("dpkg", f"--root={cls.root}", f"--log={cls.scratch / 'dpkg.log'}", *forced,
+                      *words,
                       env=os.environ | {"PATH": f"{cls.scratch / 'bin'}:{os.environ['PATH']}"})
 
     def test_they_are_installed_side_by_side(self):
         listed = self.dpkg("--list", *NAMES).splitlines()
-        self.assertEqual({line.split()[1].partition(":")[0] for line in listed if line.startswith("ii ")}, set(NAMES))
+        self.assertEqual({line.split()[1].partition(":")[0]
+                          for line in listed if line.startswith("ii ")},
+                         set(NAMES))
         self.assertEqual(self.dpkg("--audit"), "")
         self.assertIn(str(self.root), (self.scratch / "ldconfig.log").read_text())
 
@@ -97,7 +104,8 @@ class PackagesTest(unittest.TestCase):
         self.assertRegex(told["libdiapause"], r"libc6 .*libisal2 .*libzstd1")
 
     def test_no_program_gets_a_library_of_anothers_name_unasked(self):
-        """Only the package's own folder has them, and no package that is installed later is told to depend on it."""
+        """Only the package's own folder has them, and no package that is installed later is
+        told to depend on it."""
         libraries = {pathlib.PurePath(file) for file in contents(self.packages["diapause-drop-in"])
                      if ".so" in file}
         self.assertEqual({library.name for library in libraries} & {
@@ -118,7 +126,8 @@ class PackagesTest(unittest.TestCase):
             self.skipTest("lintian is not there")
         # These come from the packages of the tests, which have another prefix than those of users,
         # and are not compressed.
-        elsewhere = ("file-in-unusual-dir,non-standard-dir-in-usr,pkg-config-unavailable-for-cross-compilation,"
+        elsewhere = ("file-in-unusual-dir,non-standard-dir-in-usr,"
+                     "pkg-config-unavailable-for-cross-compilation,"
                      "uses-no-compression-for-data-tarball")
         output("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags",
                elsewhere, *self.packages.values())
@@ -152,7 +161,8 @@ class PackagesTest(unittest.TestCase):
         source = REPOSITORY / "tests/drop_in/veloc_solver.c"
         output(compiler, source, "-o", program, *flags, "-lm")
         configuration = self.scratch / "veloc.cfg"
-        configuration.write_text(f"scratch = {self.scratch / 'node'}\npersistent = {self.scratch / 'veloc'}\nmode = async\n")
+        configuration.write_text(f"scratch = {self.scratch / 'node'}\npersistent = "
+                                 f"{self.scratch / 'veloc'}\nmode = async\n")
         run = (os.environ["DIAPAUSE_TEST_MPIEXEC"], "-n", "2", program, configuration, "packaged",
                "20", self.scratch / "result")
         results = []

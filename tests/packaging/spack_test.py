@@ -42,7 +42,8 @@ def read_package():
         setattr(directives, name, recorder.directive(name))
     systems = types.ModuleType("spack_repo.builtin.build_systems.cmake")
     systems.CMakePackage = Package
-    sys.modules["spack.package"], sys.modules["spack_repo.builtin.build_systems.cmake"] = directives, systems
+    sys.modules["spack.package"], sys.modules["spack_repo.builtin.build_systems.cmake"] = (
+        directives, systems)
     found = {}
     exec(compile(PACKAGE.read_text(), PACKAGE, "exec"), found)  # noqa: S102  it is our own
     return found["Diapause"](), recorder

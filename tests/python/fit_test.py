@@ -1,11 +1,13 @@
-"""The fits of the study, first of all: from data made out of the published curves they find the published numbers."""
+"""The fits of the study, first of all: from data made out of the published curves they find
+the published numbers."""
 
 import unittest
 
 import numpy as np
 from diapause.study import fit, published
 
-CLOCKS = {"Broadwell": np.arange(0.8, 2.0001, 0.05), "Skylake": np.arange(0.8, 2.2001, 0.05)}  # as they were measured
+# The published study measured at these clocks.
+CLOCKS = {"Broadwell": np.arange(0.8, 2.0001, 0.05), "Skylake": np.arange(0.8, 2.2001, 0.05)}
 
 
 def clocks_of(curve):
@@ -38,7 +40,8 @@ class PublishedTest(unittest.TestCase):
                     np.all(np.abs(found.power(at) - curve.power(at)) < found.band(at, 0.9999)))
 
     def test_the_rule_saves_what_the_curves_say(self):
-        """At the rule's clock: 13.0 and 20.3 % of the power compressing, 11.8 and 12.4 % writing."""
+        """At the rule's clock: 13.0 and 20.3 % of the power compressing,
+        11.8 and 12.4 % writing."""
         saved = []
         for step in ("compress", "write"):
             for machine in published.CHIPS:
@@ -63,7 +66,8 @@ class PowerTest(unittest.TestCase):
         self.assertAlmostEqual(inside / 300, 0.95, delta=0.04)
 
     def test_figures_of_merit_are_those_of_the_residuals(self):
-        clock, power = np.array([1.0, 1.2, 1.4, 1.6, 1.8, 2.0]), np.array([1.0, 1.1, 1.3, 1.4, 1.9, 2.2])
+        clock, power = (np.array([1.0, 1.2, 1.4, 1.6, 1.8, 2.0]),
+                        np.array([1.0, 1.1, 1.3, 1.4, 1.9, 2.2]))
         found = fit.fit_power(clock, power)
         left = power - found.power(clock)
         self.assertAlmostEqual(found.sse, left @ left)

@@ -41,7 +41,8 @@ class FlushTest(unittest.TestCase):
         flush = background.Flush(10, 0.0, 100)
         (full, slow) = background.rows_of(NODE, flush, ratios=(1.0, 0.8))
         self.assertAlmostEqual(full["shared_cores_program_pct"], 0)
-        self.assertAlmostEqual(slow["shared_cores_program_pct"], 2.0)  # a fifth of the pace for 10 of 100 s
+        # The program has four fifths of its pace for 10 of 100 s.
+        self.assertAlmostEqual(slow["shared_cores_program_pct"], 2.0)
         saved_j = full["flush_j"] - slow["flush_j"]
         whole_j = 100 * 100 + full["flush_j"]
         self.assertAlmostEqual(slow["shared_cores_energy_pct"], 100 * (2 * 100 - saved_j) / whole_j)

@@ -34,7 +34,8 @@ class InADirectory(unittest.TestCase):
 
     def configure(self, more):
         self.config = self.path / "diapause.toml"
-        self.config.write_text(f'[memory]\npath = "{self.path}/memory"\n[global]\npath = "{self.path}/global"\n' + more)
+        self.config.write_text(f'[memory]\npath = "{self.path}/memory"\n[global]\npath = '
+                               f'"{self.path}/global"\n' + more)
 
     def open(self, name="test"):
         run = diapause.open(name, config=self.config)
@@ -85,9 +86,11 @@ class Files(InADirectory):
 
 class Protecting(InADirectory):
     def test_arrays_of_every_type_come_back(self):
-        for kind in ("i1", "u2", "i4", "u8", "f2", "f4", "f8", "c16", "?", "S5", "U3", ">i4", "V7", "i4,f8", "M8[s]"):
+        for kind in ("i1", "u2", "i4", "u8", "f2", "f4", "f8", "c16", "?", "S5", "U3", ">i4", "V7",
+                     "i4,f8", "M8[s]"):
             before = numpy.frombuffer(bytes(range(1, 241)), "u1").copy()
-            values = before[: 240 // numpy.dtype(kind).itemsize * numpy.dtype(kind).itemsize].view(kind)
+            values = before[: 240 // numpy.dtype(kind).itemsize * numpy.dtype(kind).itemsize].view(
+                kind)
             wanted = values.tobytes()
             with self.subTest(kind), self.open("types") as run:
                 run.protect("values", values)
@@ -97,36 +100,51 @@ class Protecting(InADirectory):
                 self.assertEqual(values.tobytes(), wanted)
 
     def test_other_buffers_come_back(self):
-        self.assertEqual(self.stored_and_back(array.array("d", [1.5, 2.5])), array.array("d", [1.5, 2.5]))
+        self.assertEqual(self.stored_and_back(array.array("d", [1.5, 2.5])),
+                         array.array("d", [1.5, 2.5]))
         self.assertEqual(self.stored_and_back(bytearray(b"seven bytes")), bytearray(b"seven bytes"))
         self.assertEqual(self.stored_and_back(memoryview(bytearray(b"view"))).tobytes(), b"view")
         self.assertEqual(list(self.stored_and_back((ctypes.c_int * 3)(4, 5, 6))), [4, 5, 6])
         fortran = numpy.asfortranarray(numpy.arange(12.0).reshape(3, 4))
-        numpy.testing.assert_array_equal(self.stored_and_back(fortran), numpy.arange(12.0).reshape(3, 4))
+        numpy.testing.assert_array_equal(self.stored_and_back(fortran),
+                                         numpy.arange(12.0).reshape(3, 4))
 
     def test_numbers_are_stored_as_numbers_and_the_rest_as_it_is(self):
-        kinds = {"i1": memory.INT8, "u2": memory.UINT16, "i8": memory.INT64, "u8": memory.UINT64, "f4": memory.FLOAT32,
-                 "f8": memory.FLOAT64, "f2": memory.BYTES, "c8": memory.BYTES, "?": memory.BYTES, ">f8": memory.BYTES}
+        kinds = {"i1": memory.INT8,
+                 "u2": memory.UINT16,
+                 "i8": memory.INT64,
+                 "u8": memory.UINT64,
+                 "f4": memory.FLOAT32,
+                 "f8": memory.FLOAT64,
+                 "f2": memory.BYTES,
+                 "c8": memory.BYTES,
+                 "?": memory.BYTES,
+                 ">f8": memory.BYTES}
         for kind, wanted in kinds.items():
             found = memory.memory_of("x", numpy.zeros(4, kind))
-            self.assertEqual((found.type, found.count, found.element_bytes), (wanted, 4, numpy.dtype(kind).itemsize))
+            self.assertEqual((found.type, found.count, found.element_bytes),
+                             (wanted, 4, numpy.dtype(kind).itemsize))
 
     def test_an_empty_array_is_a_region(self):
         with self.open() as run:
             run.protect("nothing", numpy.zeros((0, 3)))
             run.checkpoint(1)
             run.restart_begin()
-            self.assertEqual([(region.name, region.count) for region in run.stored()], [("nothing", 0)])
+            self.assertEqual([(region.name, region.count) for region in run.stored()],
+                             [("nothing", 0)])
             run.restart_end()
 
     def test_refuses_what_would_come_back_wrong(self):
         constant = numpy.zeros(3)
         constant.flags.writeable = False
-        for data, word in ((numpy.zeros((4, 4))[:, 1], "contiguous"), (constant, "read-only"), (b"bytes", "read-only"),
-                           (numpy.array([{}, []], dtype=object), "protect_state"), ([1.0, 2.0], "no access"),
-                           (numpy.zeros(2, [("d", "i4"), ("o", "O")]), "protect_state"), (3.5, "no access"),
-                           (numpy.ma.array([1.0, 2.0], mask=[0, 1]), "mask")):
-            with self.open() as run, self.assertRaisesRegex(diapause.ArgumentError, "region 'x'.*" + word):
+        for data, word in ((numpy.zeros((4, 4))[:, 1], "contiguous"), (constant, "read-only"),
+                           (b"bytes", "read-only"),
+                           (numpy.array([{}, []], dtype=object), "protect_state"),
+                           ([1.0, 2.0], "no access"),
+                           (numpy.zeros(2, [("d", "i4"), ("o", "O")]), "protect_state"),
+                           (3.5, "no access"), (numpy.ma.array([1.0, 2.0], mask=[0, 1]), "mask")):
+            with self.open() as run, self.assertRaisesRegex(diapause.ArgumentError,
+                                                            "region 'x'.*" + word):
                 run.protect("x", data)
 
     def test_memory_stays_while_it_is_protected(self):
@@ -161,7 +179,8 @@ class Protecting(InADirectory):
             data_ptr = staticmethod(lambda: Tensor.values.ctypes.data)
 
         found = memory.memory_of("x", Tensor())
-        self.assertEqual((found.address, found.count, found.type), (Tensor.values.ctypes.data, 6, memory.FLOAT32))
+        self.assertEqual((found.address, found.count, found.type),
+                         (Tensor.values.ctypes.data, 6, memory.FLOAT32))
         Tensor.device.type = "cuda"
         with self.assertRaisesRegex(diapause.ArgumentError, "host"):
             memory.memory_of("x", Tensor())
@@ -178,7 +197,8 @@ class Growing(InADirectory):
             run.protect_attribute(model, "particles")
             run.protect_attribute(items, "list", "items")
             run.checkpoint(1)
-            model.particles, items["list"] = numpy.arange(15.0).reshape(5, 3), numpy.arange(7, dtype="i4")
+            model.particles, items["list"] = (numpy.arange(15.0).reshape(5, 3),
+                                              numpy.arange(7, dtype="i4"))
             run.checkpoint(2)
         model.particles, items["list"] = numpy.zeros((1, 3)), numpy.zeros(1, "i4")
         with self.open() as run:
@@ -196,8 +216,10 @@ class Growing(InADirectory):
                 run.restart_end()  # it is closed already
 
     def test_an_attribute_comes_back_in_its_order_and_with_its_dimensions(self):
-        before = {"fortran": numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3)), "number": numpy.array(5.0),
-                  "c": numpy.arange(6.0).reshape(2, 3), "row": numpy.arange(3.0).reshape(1, 3)}
+        before = {"fortran": numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3)),
+                  "number": numpy.array(5.0),
+                  "c": numpy.arange(6.0).reshape(2, 3),
+                  "row": numpy.arange(3.0).reshape(1, 3)}
         items = dict(before)
         with self.open() as run:
             for name in items:
@@ -207,21 +229,26 @@ class Growing(InADirectory):
         for name, wanted in before.items():
             self.assertIsNot(items[name], wanted)
             numpy.testing.assert_array_equal(items[name], wanted, name)
-            self.assertEqual((items[name].shape, items[name].flags.f_contiguous), (wanted.shape, wanted.flags.f_contiguous), name)
+            self.assertEqual((items[name].shape, items[name].flags.f_contiguous),
+                             (wanted.shape, wanted.flags.f_contiguous), name)
 
     def test_an_attribute_that_is_replaced_by_another_kind_is_refused(self):
         first = numpy.arange(6.0).reshape(2, 3)
         with self.open() as run:
-            for other in (numpy.zeros((2, 6)), numpy.zeros(6), numpy.zeros((2, 3), "f4"), numpy.zeros((2, 3), order="F")):
+            for other in (numpy.zeros((2, 6)), numpy.zeros(6), numpy.zeros((2, 3), "f4"),
+                          numpy.zeros((2, 3), order="F")):
                 items = {"x": first}
                 run.protect_attribute(items, "x")
                 items["x"] = other
-                with self.assertRaisesRegex(diapause.ArgumentError, "region 'x': the array has been replaced"):
+                with self.assertRaisesRegex(diapause.ArgumentError,
+                                            "region 'x': the array has been replaced"):
                     run.checkpoint(1)
-            with self.assertRaisesRegex(TypeError, "region 'x': a NumPy array is expected, not list"):
+            with self.assertRaisesRegex(TypeError,
+                                        "region 'x': a NumPy array is expected, not list"):
                 items["x"] = [1.0]
                 run.checkpoint(1)
-            with self.assertRaisesRegex(TypeError, "region 'values': a NumPy array is expected, not array"):
+            with self.assertRaisesRegex(TypeError,
+                                        "region 'values': a NumPy array is expected, not array"):
                 run.protect_attribute({"values": array.array("d", [1.0])}, "values")
 
     def test_a_checkpoint_that_fails_does_not_end_the_steps(self):
@@ -268,11 +295,14 @@ class States(InADirectory):
     def test_what_cannot_be_a_state_is_refused(self):
         with self.open() as run:
             for values in ([1, 2], None, "text"):
-                with self.assertRaisesRegex(TypeError, "region 'python.state': a dictionary is expected"):
+                with self.assertRaisesRegex(TypeError,
+                                            "region 'python.state': a dictionary is expected"):
                     run.protect_state(values)
             with self.assertRaisesRegex(TypeError, "most_bytes: a whole number is expected"):
                 run.protect_state({}, most_bytes="1 MB")
-            with self.assertRaisesRegex(diapause.ArgumentError, "region 'python.state': the state cannot be pickled: .*lambda"):
+            with self.assertRaisesRegex(
+                    diapause.ArgumentError,
+                    "region 'python.state': the state cannot be pickled: .*lambda"):
                 run.protect_state({"function": lambda: 1})
 
     def test_a_state_of_a_class_that_is_gone_is_refused_by_its_region(self):
@@ -283,7 +313,9 @@ class States(InADirectory):
         with self.open() as run, mock.patch.dict(globals()):
             del globals()["Gone"]
             run.protect_state(state)
-            with self.assertRaisesRegex(diapause.MismatchError, "region 'python.state': the state cannot be unpickled: .*Gone"):
+            with self.assertRaisesRegex(
+                    diapause.MismatchError,
+                    "region 'python.state': the state cannot be unpickled: .*Gone"):
                 run.restart()
         self.assertEqual(state, {"untouched": True})
 
@@ -297,7 +329,8 @@ class States(InADirectory):
             run.checkpoint(1)
             new[:] = -1
             run.restart()
-        self.assertEqual((new.tolist(), items["x"].tolist(), items["y"].tolist()), ([0, 1, 2], [0, 0, 0], [0, 0, 0]))
+        self.assertEqual((new.tolist(), items["x"].tolist(), items["y"].tolist()),
+                         ([0, 1, 2], [0, 0, 0], [0, 0, 0]))
 
     def test_nothing_is_unpickled_that_is_no_state_or_damaged(self):
         class Trap:
@@ -376,7 +409,8 @@ class Running(InADirectory):
 
     def test_what_an_instance_cannot_do_any_more_or_without_mpi_is_refused(self):
         with self.open() as run:
-            with self.assertRaisesRegex(diapause.ArgumentError, "instance 'test' has no communicator"):
+            with self.assertRaisesRegex(diapause.ArgumentError,
+                                        "instance 'test' has no communicator"):
                 run.comm
         with self.assertRaisesRegex(diapause.ArgumentError, "closed"):
             run.finish()  # the job would go on from its versions
@@ -422,9 +456,15 @@ class Running(InADirectory):
         with self.open() as run:
             self.assertEqual(repr(run), "<diapause.Instance 'test', open>")
             run.protect("x", numpy.zeros(4))
-            self.assertRegex(repr(run.checkpoint(7)), r"^CheckpointInfo\(taken=1, version=7, level_asked=1, .*bytes=32, .*\)$")
-            self.assertRegex(repr(run.poll(7)), r"^Progress\(version=7, level_asked=1, level_reached=\d, in_flight=\d, captured=1\)$")
-            self.assertRegex(repr(run.restart()), r"^RestartInfo\(version=7, level=1, stepped_back=0, bytes=32, ")
+            self.assertRegex(
+                repr(run.checkpoint(7)),
+                r"^CheckpointInfo\(taken=1, version=7, level_asked=1, .*bytes=32, .*\)$")
+            self.assertRegex(
+                repr(run.poll(7)),
+                r"^Progress\(version=7, level_asked=1, level_reached=\d, in_flight=\d, "
+                r"captured=1\)$")
+            self.assertRegex(repr(run.restart()),
+                             r"^RestartInfo\(version=7, level=1, stepped_back=0, bytes=32, ")
         self.assertEqual(repr(run), "<diapause.Instance 'test', closed>")
         self.assertEqual(repr(diapause.StopInfo(signal=15, rank=2)), "StopInfo(signal=15, rank=2)")
 
@@ -436,8 +476,10 @@ class Running(InADirectory):
         self.assertIn("WARNING:diapause:the memory tier cannot be used: ", "\n".join(logs.output))
 
     def test_importing_needs_no_packages(self):
-        program = "import sys; sys.modules.update(numpy=None, matplotlib=None, mpi4py=None); import diapause"
-        subprocess.run([sys.executable, "-S", "-B", "-c", program], env={"PYTHONPATH": str(PACKAGE)}, check=True)
+        program = ("import sys; sys.modules.update(numpy=None, matplotlib=None, mpi4py=None); "
+                   "import diapause")
+        subprocess.run([sys.executable, "-S", "-B", "-c", program],
+                       env={"PYTHONPATH": str(PACKAGE)}, check=True)
 
 
 if __name__ == "__main__":

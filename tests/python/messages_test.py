@@ -1,4 +1,5 @@
-"""What is made of the runs of `study messages`: Equation 1 takes noise for overhead, and the signed mean does not."""
+"""What is made of the runs of `study messages`: Equation 1 takes noise for overhead, and the
+signed mean does not."""
 
 import argparse
 import random
@@ -65,7 +66,8 @@ class MessagesTest(unittest.TestCase):
         self.assertTrue(messages.Mean.of([2.0, 2.1, 1.9, 2.0]).tells)
         self.assertEqual(messages.Mean.of([5.0]), messages.Mean(5.0, None))
 
-    def test_what_is_published_stands_beside_the_same_number_of_ranks_and_in_no_column_of_here(self):
+    def test_what_is_published_stands_beside_the_same_number_of_ranks_and_in_no_column_of_here(
+            self):
         rows = study(arguments(ranks=(2, 3)), 1.1).comparison()
         self.assertEqual([row["published_xc40_equation_1_pct"]
                           for row in rows if row["ranks"] == 2], [7.39, 5.80, 1.39, 1.87])

@@ -1,4 +1,5 @@
-"""The checkpoint-fill-time law, the model of published dumps, and what is extrapolated from measurements of here."""
+"""The checkpoint-fill-time law, the model of published dumps, and what is extrapolated from
+measurements of here."""
 
 import unittest
 
@@ -25,7 +26,8 @@ class LawTest(unittest.TestCase):
                 if row["system"] in petascale.DIFFERENCES:
                     self.assertGreater(abs(row["difference_pct"]), 2)
                 else:
-                    self.assertLess(abs(row["difference_pct"]), 2.5)  # printed ratios have one to three digits
+                    # Printed ratios have one to three digits.
+                    self.assertLess(abs(row["difference_pct"]), 2.5)
 
     def test_the_reasons_are_those_of_the_numbers(self):
         ssd = petascale.machines()["SSD-based 4-core node"]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a test of the package with a Python that has what it needs, as the command `diapause` would find it."""
+"""Runs a test of the package with a Python that has what it needs, as the command
+`diapause` would find it."""
 
 import pathlib
 import sys

@@ -1,4 +1,5 @@
-"""Plans of runs: what is done stays done, and what was measured with other settings is not mixed in."""
+"""Plans of runs: what is done stays done, and what was measured with other
+settings is not mixed in."""
 
 import contextlib
 import csv

@@ -20,11 +20,18 @@ def phase(name, version, level, joules, **more):
 def energy(end, seconds, program, phases, incarnation=1, **more):
     """Of a machine with a meter; the whole is what it must be."""
     whole = program + sum(one.get("joules", {}).get("total") or 0.0 for one in phases)
-    return {"schema": 2, "event": "energy", "incarnation": incarnation, "time_unix_s": end, "machines": 1,
-            "seconds": seconds, "gap_s": 0.0, "total": "node",
-            "sources": [{"domain": "node", "source": "hwmon node", "kind": "measured"}],
-            "program": {"joules": {"total": program, "node": program}},
-            "whole": {"joules": {"total": whole, "node": whole}}, "phases": phases} | more
+    return ({"schema": 2,
+             "event": "energy",
+             "incarnation": incarnation,
+             "time_unix_s": end,
+             "machines": 1,
+             "seconds": seconds,
+             "gap_s": 0.0,
+             "total": "node",
+             "sources": [{"domain": "node", "source": "hwmon node", "kind": "measured"}],
+             "program": {"joules": {"total": program, "node": program}},
+             "whole": {"joules": {"total": whole, "node": whole}},
+             "phases": phases} | more)
 
 
 def event(kind, at, incarnation=1, **more):

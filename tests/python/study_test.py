@@ -24,12 +24,14 @@ def power(clock):
 
 def row(step, clock, codec="lattice", bound=1e-3, by="cpufreq", kind="measured"):
     seconds = (PHI / clock + 1 - PHI) * (2.0 if step == "compress" else 1.0)
-    return Row("f", "float64", "8x8", codec, bound, step, clock, clock, by, seconds, 1, 10**9, 10**8, 10.0, bound / 2, 1, 0,
-               100.0 * power(clock) * seconds if kind else None, "node", kind)
+    return Row("f", "float64", "8x8", codec, bound, step, clock, clock, by, seconds, 1, 10**9,
+               10**8, 10.0, bound / 2, 1, 0, 100.0 * power(clock) * seconds if kind else None,
+               "node", kind)
 
 
 def study(clocks=CLOCKS, dumps=(), **more):
-    return results.Study([row(step, clock, **more) for clock in clocks for step in ("compress", "write", "decompress")],
+    return results.Study([row(step, clock, **more)
+                          for clock in clocks for step in ("compress", "write", "decompress")],
                          "m510-broadwell", dumps)
 
 
@@ -51,23 +53,30 @@ class StudyTest(unittest.TestCase):
     def test_ratios_are_compared_where_the_real_errors_are_equal(self):
         def at(codec, bound, share, ratio):
             # A codec whose real error is that share of its bound.
-            made = dataclasses.replace(row("compress", 1.0, codec=codec, bound=bound), greatest_error=share * bound, ratio=ratio,
+            made = dataclasses.replace(row("compress", 1.0, codec=codec, bound=bound),
+                                       greatest_error=share * bound, ratio=ratio,
                                        rms_error=share * bound / 2, value_range=1.0)
             return made
 
         rows = [at("lattice", bound, 1.0, 4 / bound**0.25) for bound in (1e-1, 1e-2, 1e-3, 1e-4)]
-        # At equal bounds it compresses half as well, at equal errors better: it stays a hundred times below its bound.
+        # At equal bounds it compresses half as well, at equal errors better: it stays a hundred
+        # times below its bound.
         rows += [at("zfp", bound, 0.01, 2 / bound**0.25) for bound in (1e-1, 1e-2, 1e-3, 1e-4)]
-        found = {(one["codec"], one["measure"], one["value"]): one["ratio"] for one in results.Study(rows, "m510-broadwell").at_equal_error()}
+        found = {(one["codec"], one["measure"], one["value"]): one["ratio"]
+                 for one in results.Study(rows, "m510-broadwell").at_equal_error()}
         self.assertAlmostEqual(found["lattice", "greatest_error", 1e-3], 4 * 10**0.75, 5)
         self.assertAlmostEqual(found["zfp", "greatest_error", 1e-3], 2 * 10**0.25, 5)
-        self.assertAlmostEqual(found["lattice", "psnr_db", 80.0] / found["zfp", "psnr_db", 80.0], 2 * 10**0.5, 4)
+        self.assertAlmostEqual(found["lattice", "psnr_db", 80.0] / found["zfp", "psnr_db", 80.0],
+                               2 * 10**0.5, 4)
         self.assertNotIn(("zfp", "psnr_db", 60.0), found, "a bound that was not measured")
 
     def test_the_scatter_of_repetitions_makes_the_interval_of_a_time(self):
         rows = [dataclasses.replace(row("compress", 1.0), passes=4, seconds_scatter=0.2)]
-        self.assertAlmostEqual(results.Study(rows, "m510-broadwell").seconds_off("lattice", 1e-3, "compress"), 3.182 * 0.1 / 2, 4)
-        self.assertIsNone(study().seconds_off("lattice", 1e-3, "compress"), "of a single pass nobody knows")
+        self.assertAlmostEqual(
+            results.Study(rows, "m510-broadwell").seconds_off("lattice", 1e-3, "compress"),
+            3.182 * 0.1 / 2, 4)
+        self.assertIsNone(study().seconds_off("lattice", 1e-3, "compress"),
+                          "of a single pass nobody knows")
 
     def test_the_rule_saves_what_power_and_time_say(self):
         found = study()
@@ -88,7 +97,8 @@ class StudyTest(unittest.TestCase):
         found = study(kind="modelled")
         self.assertFalse(found.measures_power)
         self.assertFalse(found.in_joules)
-        self.assertAlmostEqual(found.energy("lattice", 1e-3, "write", False), 1.0)  # seconds for a GB
+        # The unit is seconds for a GB.
+        self.assertAlmostEqual(found.energy("lattice", 1e-3, "write", False), 1.0)
 
     def test_without_other_clocks_the_published_share_of_the_clock_is_taken(self):
         found = study(clocks=(1.0,), by="none", kind="")
@@ -101,25 +111,36 @@ class StudyTest(unittest.TestCase):
     def test_a_dump_stands_beside_what_is_reckoned_of_it_and_what_is_published(self):
         found = study(dumps=dumps("cpufreq", "measured"))
         (dump,) = found.dump_rows()
-        self.assertEqual((dump["gb"], dump["here_seconds"], dump["here_seconds_with_rule"], dump["here_longer_pct"]), (3.0, 12.0, 15.0, 25.0))
-        self.assertEqual((dump["here_joules"], dump["here_joules_with_rule"], dump["here_energy_saved_pct"]), (1200.0, 900.0, 25.0))
-        self.assertEqual((dump["energy"], dump["clock_by"], dump["published_gb"]), ("measured", "cpufreq", 512.0))
+        self.assertEqual((dump["gb"], dump["here_seconds"], dump["here_seconds_with_rule"],
+                          dump["here_longer_pct"]),
+                         (3.0, 12.0, 15.0, 25.0))
+        self.assertEqual((dump["here_joules"], dump["here_joules_with_rule"],
+                          dump["here_energy_saved_pct"]),
+                         (1200.0, 900.0, 25.0))
+        self.assertEqual((dump["energy"], dump["clock_by"], dump["published_gb"]),
+                         ("measured", "cpufreq", 512.0))
         self.assertAlmostEqual(dump["reckoned_seconds"], 3 * (2.0 + 1.0))
-        self.assertAlmostEqual(dump["reckoned_seconds_with_rule"], 3 * (2 * (PHI / 0.875 + 1 - PHI) + PHI / 0.85 + 1 - PHI))
+        self.assertAlmostEqual(dump["reckoned_seconds_with_rule"],
+                               3 * (2 * (PHI / 0.875 + 1 - PHI) + PHI / 0.85 + 1 - PHI))
         self.assertAlmostEqual(dump["reckoned_joules"], 900.0)
 
     def test_joules_of_a_dump_are_not_measured_at_emulated_clocks_or_by_a_model(self):
         (emulated,) = study(dumps=dumps("emulated", "measured")).dump_rows()
         self.assertEqual((emulated["energy"], emulated["here_joules"]), ("measured", 1200.0))
-        self.assertEqual((emulated["here_joules_with_rule"], emulated["here_energy_saved_pct"]), (None, None))
+        self.assertEqual((emulated["here_joules_with_rule"], emulated["here_energy_saved_pct"]),
+                         (None, None))
         (modelled,) = study(dumps=dumps("cpufreq", "modelled")).dump_rows()
-        self.assertEqual((modelled["energy"], modelled["here_joules"], modelled["here_seconds_with_rule"]), ("not measured", None, 15.0))
+        self.assertEqual((modelled["energy"], modelled["here_joules"],
+                          modelled["here_seconds_with_rule"]),
+                         ("not measured", None, 15.0))
         (plain,) = study(dumps=dumps("none", "measured")[:1]).dump_rows()
         self.assertEqual((plain["here_seconds_with_rule"], plain["here_longer_pct"]), (None, None))
 
     def test_pictures_are_drawn_of_whatever_is_known(self):
-        for found in (study(), study(by="emulated"), study(clocks=(1.0,), by="none", kind=""), study(codec="raw", bound=0.0)):
-            for draw in (figures.power_and_runtime, figures.energy_by_bound, figures.ratio_and_speed):
+        for found in (study(), study(by="emulated"), study(clocks=(1.0,), by="none", kind=""),
+                      study(codec="raw", bound=0.0)):
+            for draw in (figures.power_and_runtime, figures.energy_by_bound,
+                         figures.ratio_and_speed):
                 self.assertGreater(len(draw(found).axes), 0)
 
 
@@ -153,8 +174,8 @@ class FieldTest(unittest.TestCase):
         (self.scratch / "u.raw").write_bytes(self.values.tobytes())
         np.save(self.scratch / "objects.npy", np.array([{}]), allow_pickle=True)
         np.save(self.scratch / "whole.npy", np.arange(3))
-        for text in ("u.raw:float64:2x3x5", "u.raw:int32:2x3x4", "u.raw", "u.raw:float64:2xx", "gone.npy", "objects.npy",
-                     "whole.npy"):
+        for text in ("u.raw:float64:2x3x5", "u.raw:int32:2x3x4", "u.raw", "u.raw:float64:2xx",
+                     "gone.npy", "objects.npy", "whole.npy"):
             with self.subTest(text), self.assertRaisesRegex(fields.FieldError, text):
                 fields.of_file(f"{self.scratch}/{text}")
 
@@ -167,7 +188,8 @@ class FieldTest(unittest.TestCase):
     def test_without_a_package_or_a_program_the_others_are_there_and_a_line_says_why(self):
         missing = FileNotFoundError("no network")
         left_out = []
-        with mock.patch.object(fields, "_fetch", side_effect=missing), mock.patch("shutil.which", return_value=None):
+        with mock.patch.object(fields, "_fetch", side_effect=missing), mock.patch(
+                "shutil.which", return_value=None):
             used = list(fields.built_in(self.scratch / "set", self.scratch, left_out.append))
         self.assertEqual(used, [])
         for name in ("cam_t", "protein_v", "LAMMPS", "heat program", "benchmarks"):
@@ -178,9 +200,12 @@ class FieldTest(unittest.TestCase):
         with zipfile.ZipFile(self.scratch / "p-1.whl", "w") as wheel:
             wheel.writestr("a", "first")
             wheel.writestr("b", "second")
-        package = fields.Package("p", "1", hashlib.sha256((self.scratch / "p-1.whl").read_bytes()).hexdigest(), "p-1.whl")
+        package = fields.Package(
+            "p", "1", hashlib.sha256((self.scratch / "p-1.whl").read_bytes()).hexdigest(),
+            "p-1.whl")
         with mock.patch.object(fields, "_fetched", wraps=fields._fetched) as fetched:
-            self.assertEqual([fields._archive(package, self.scratch)(name) for name in "ab"], [b"first", b"second"])
+            self.assertEqual([fields._archive(package, self.scratch)(name) for name in "ab"],
+                             [b"first", b"second"])
         self.assertEqual(fetched.call_count, 1)
 
     def test_fields_of_the_met_office_are_those_of_one_code(self):
@@ -199,8 +224,9 @@ class FieldTest(unittest.TestCase):
     def test_a_trajectory_has_positions_and_velocities_of_all_frames(self):
         def frame(x, v):
             sizes = (0, 0, 36, 0, 0, 0, 0, x.size * 4, v.size * 4, 0, len(x), 7, 0)
-            return (struct.pack(">3i12s", 1993, 13, 12, b"GMX_trn_file") + struct.pack(">13i2f", *sizes, 0.5, 0)
-                    + bytes(36) + x.astype(">f4").tobytes() + v.astype(">f4").tobytes())
+            return (struct.pack(">3i12s", 1993, 13, 12, b"GMX_trn_file")
+                    + struct.pack(">13i2f", *sizes, 0.5, 0) + bytes(36) + x.astype(">f4").tobytes()
+                    + v.astype(">f4").tobytes())
 
         x, v = np.arange(6.0).reshape(2, 3), -np.arange(6.0).reshape(2, 3)
         data = frame(x, v) + frame(x + 1, v - 1)
@@ -211,5 +237,6 @@ class FieldTest(unittest.TestCase):
 class WordsTest(unittest.TestCase):
     def test_wrong_numbers_are_refused_by_name(self):
         for option in ("--clocks=2", "--clocks=0", "--clocks=nan", "--bounds=small", "--seconds=x"):
-            with self.subTest(option), self.assertRaisesRegex(files.Trouble, option.partition("=")[0]):
+            with self.subTest(option), self.assertRaisesRegex(
+                    files.Trouble, option.partition("=")[0]):
                 commands.run(["study-compress", "--encoder=x", "--output=y", option])

@@ -46,7 +46,8 @@ class ThrottleTest(unittest.TestCase):
         self.assertAlmostEqual(half.time, 1.5)
         self.assertAlmostEqual(half.cpu, 1.5 * 0.3)
         self.assertGreater(half.node, 1.0)
-        self.assertIn("the processor uses least at 0.50 of the clock (55 % saved), the node at 1.00 (nothing saved)",
+        self.assertIn("the processor uses least at 0.50 of the clock (55 % saved), the node at "
+                      "1.00 (nothing saved)",
                       found.conclusion("local"))
 
     def test_joules_count_only_if_a_counter_measured_them_at_real_clocks(self):

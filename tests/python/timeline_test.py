@@ -59,7 +59,8 @@ class TimelineTest(unittest.TestCase):
         rows = [{"t": float(t), "j": [30.0 * t, 20.0 * t], "c": [float(t)] * 2}
                 for t in range(1, 200, 5)]
         axis = timeline.Axis([(1000.0, 1060.0)])
-        total, package = timeline.curves_of_trace(records.read_trace(samples.write(self.path, [head, *rows])), axis)
+        total, package = timeline.curves_of_trace(
+            records.read_trace(samples.write(self.path, [head, *rows])), axis)
         np.testing.assert_allclose(total.watts, 50.0)
         np.testing.assert_allclose(package.watts, 50.0)
         self.assertEqual((total.edges[0], total.edges[-1]), (1.0, 56.0))

@@ -19,7 +19,14 @@ def arguments(**more):
 
 
 def version(number_of_bytes, **more):
-    return {"bytes": number_of_bytes, "level": 4, "blocked_s": 0.1, "local_s": 0.1, "flush_s": 0.9, "local_j": 1.0, "flush_j": 3.0, "clock": None} | more
+    return {"bytes": number_of_bytes,
+            "level": 4,
+            "blocked_s": 0.1,
+            "local_s": 0.1,
+            "flush_s": 0.9,
+            "local_j": 1.0,
+            "flush_j": 3.0,
+            "clock": None} | more
 
 
 def study(chosen, of=lambda case: {}, kind="measured", **of_run):
@@ -28,7 +35,9 @@ def study(chosen, of=lambda case: {}, kind="measured", **of_run):
         cold = version(1, blocked_s=99.0, local_s=99.0)  # the first one does not count
         warm = version(case.ranks * case.size_mb * MB, **of(case))
         for i in range(chosen.repetitions):
-            results[f"{case.key}-{i + 1}"] = {"seconds": 10.0 + i, "watts": {"total": 50.0} if kind else {}, "kind": kind,
+            results[f"{case.key}-{i + 1}"] = {"seconds": 10.0 + i,
+                                              "watts": {"total": 50.0} if kind else {},
+                                              "kind": kind,
                                               "versions": [cold, warm, warm]} | of_run
     return writes.Study(chosen, results)
 

@@ -14,7 +14,8 @@ _MESSAGE = re.compile(r"^(/.+?):(\d+):\d+: (?:warning|error): (.*)$", re.MULTILI
 
 
 def _distinct(problems):
-    """One of each; a header's problems come with every file that includes it, and errors of compilation come twice."""
+    """One of each; a header's problems come with every file that includes it, and errors of
+    compilation come twice."""
     return sorted(set(problems), key=str)
 
 

@@ -1,4 +1,5 @@
-"""What makes a test fail for another reason than the code: names that several tests use, results that are not there."""
+"""What makes a test fail for another reason than the code: names that several tests use,
+results that are not there."""
 
 import re
 
@@ -11,8 +12,10 @@ ALLOWED = {
     ("src/sys/file_test.cpp", "/dev/shm"): "looked at, and nothing is made there",
     ("src/sys/devices_test.cpp", "/dev/shm"): "below a directory of the test's own",
     ("tests/conformance/tier_test.cpp", "/tmp"): "a name that must be refused",
-    ("tests/governor/node.cpp", "/dev/shm"): "where the directory of its own is made, on the next line",
-    ("tests/behaviour/scenarios.py", "/dev/shm"): "the default tier, of a job that has the process in its name",
+    ("tests/governor/node.cpp", "/dev/shm"):
+        "where the directory of its own is made, on the next line",
+    ("tests/behaviour/scenarios.py", "/dev/shm"):
+        "the default tier, of a job that has the process in its name",
     ("tests/cluster/cluster.py", "/dev/shm"): "on machines of its own, with a memory of their own",
     ("tests/cluster/batch.py", "/dev/shm"): "on machines of its own, with a memory of their own",
 }
@@ -44,7 +47,9 @@ def _absent_results(path, text):
             rest = function.body[match.end() :]
             if re.search(rf"\b{name} \?", rest):
                 continue
-            if re.search(rf"(?:[(=,]|return)\s*\*{name}\b|\*\s*std::move\({name}\)|std::move\(\*{name}\)|\b{name}->", rest):
+            if re.search(
+                    rf"(?:[(=,]|return)\s*\*{name}\b|\*\s*std::move\({name}\)"
+                    rf"|std::move\(\*{name}\)|\b{name}->", rest):
                 line = function.first_line + function.body.count("\n", 0, match.start())
                 yield Problem(
                     path, line,
@@ -54,7 +59,8 @@ def _absent_results(path, text):
 def check(tree):
     problems = []
     for path in tree.files((".cpp", ".hpp", ".py"), ("src", "tests")):
-        is_test = path.startswith("tests/") and not path.startswith("tests/tidy/") or path.endswith("_test.cpp")
+        is_test = (path.startswith("tests/") and not path.startswith("tests/tidy/")
+                   or path.endswith("_test.cpp"))
         if not is_test:
             continue
         text = tree.read(path)

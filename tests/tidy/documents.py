@@ -18,7 +18,8 @@ def _prose(text):
 
 
 def anchors(text):
-    """Anchors of the headings, as code hosts make them: lower case, spaces to '-', punctuation dropped."""
+    """Anchors of the headings, as code hosts make them: lower case, spaces to
+    '-', punctuation dropped."""
     found = set()
     for heading in re.findall(r"^#+\s+(.*?)\s*$", text, re.MULTILINE):
         found.add(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-"))

@@ -1,4 +1,5 @@
-"""Every public header compiles alone: as C11 and C++20 without one warning, with both MPIs where it needs MPI."""
+"""Every public header compiles alone: as C11 and C++20 without one warning, with both
+MPIs where it needs MPI."""
 
 import shutil
 import subprocess

@@ -22,11 +22,15 @@ ALLOWED = {
     "comm": "base sys",
     "process": "base sys format",
     "fabric": "base sys",
-    "engine": "base sys format codec config redundancy model policy capture store energy governor comm",
-    "library": "engine base sys format codec config model policy capture store energy governor comm",
-    "agent": "process fabric engine base sys format codec config policy capture store energy governor comm",
+    "engine":
+        "base sys format codec config redundancy model policy capture store energy governor comm",
+    "library":
+        "engine base sys format codec config model policy capture store energy governor comm",
+    "agent": "process fabric engine base sys format codec config policy capture store energy "
+             "governor comm",
     "capi": "library engine comm base sys config diapause",
-    "cli": "agent base sys format store codec energy governor policy config redundancy model simulate diapause",
+    "cli": "agent base sys format store codec energy governor policy config redundancy model "
+           "simulate diapause",
 }
 
 # The rooms of a folder, in their order: a room includes only rooms before it, so that there is no
@@ -54,9 +58,9 @@ MPI_PLACES = {
 }
 
 KERNEL_HEADERS = re.compile(
-    r"(?:unistd|fcntl|dirent|poll|sched|signal|pthread|dlfcn|pwd|grp|spawn|termios|ftw|glob|syscall|liburing|numa)\.h"
-    r"|(?:sys|linux|asm|net|netinet|arpa)/.*|csignal|filesystem|fstream"
-)
+    r"(?:unistd|fcntl|dirent|poll|sched|signal|pthread|dlfcn|pwd|grp|spawn|termios|ftw|glob|syscall"
+    r"|liburing|numa)\.h"
+    r"|(?:sys|linux|asm|net|netinet|arpa)/.*|csignal|filesystem|fstream")
 # file pattern -> header pattern -> why it is no way around src/sys
 KERNEL_EXCEPTIONS = {
     "*": {"sys/types.h": "names of types only"},
@@ -86,12 +90,14 @@ def _kernel_exception(path, header):
 
 
 def _folder_problem(path, header, folders):
-    """A header of another folder that this file must not see. Of `sys/`, those in "" are ours and those in <> are not."""
+    """A header of another folder that this file must not see. Of `sys/`, those in "" are ours
+    and those in <> are not."""
     target = header.split("/")[0]
     if target not in folders and target != "diapause":
         return None
     if path.startswith(USERS):
-        return None if target == "diapause" else f"includes {header}: a user's program sees include/diapause only"
+        return (None if target == "diapause"
+                else f"includes {header}: a user's program sees include/diapause only")
     if not path.startswith("src/"):
         return None
     own = path.split("/")[1]
@@ -113,7 +119,8 @@ def _room_problem(path, header):
     own = parts[2]
     if len(target) > 2 and (target[1] == own or target[1] in rooms[own].split()):
         return None
-    return f"includes {header}: {parts[1]}/{own} may include {rooms[own] or 'nothing'} of {parts[1]}"
+    return (
+        f"includes {header}: {parts[1]}/{own} may include {rooms[own] or 'nothing'} of {parts[1]}")
 
 
 def _place_problem(path, header, system):
@@ -123,7 +130,8 @@ def _place_problem(path, header, system):
     if header in MPI_HEADERS and not any(fnmatch.fnmatch(path, p) for p in MPI_PLACES[header]):
         return f"includes {header}: only {', '.join(MPI_PLACES[header])} may"
     if system and KERNEL_HEADERS.fullmatch(header) and not _kernel_exception(path, header):
-        return f"includes <{header}>: only src/sys and src/process ask the kernel (exceptions: tests/tidy/layering.py)"
+        return (f"includes <{header}>: only src/sys and src/process ask the kernel (exceptions: "
+                "tests/tidy/layering.py)")
     return None
 
 

@@ -46,18 +46,18 @@ class RuleTest(unittest.TestCase):
 
 class Reading(unittest.TestCase):
     def test_comments_and_literals_are_blanked_in_place(self):
-        text = 'int a = 1\'000; // "x\nauto s = R"(no // comment)"; char c = \'"\'; /* {\n */ f("\\"}");'
+        text = ('int a = 1\'000; // "x\nauto s = R"(no // comment)"; char c = \'"\'; /* {\n */ '
+                'f("\\"}");')
         code = blank(text)
         self.assertEqual([len(line) for line in code.split("\n")],
                          [len(line) for line in text.split("\n")])
         self.assertEqual(code.split(), "int a = 1'000; auto s = ; char c = ; f( );".split())
 
     def test_functions_have_their_names_and_lines(self):
-        text = (
-            "namespace a {\nconst int t[] = {\n    1,\n};\nstruct S {\n  int x{};\n  int get() const { return x; }\n};\n"
-            "S::S()\n    : x_{1},\n      y_{2} {\n  if (x_) {\n  }\n}\nTEST(Some, Thing) {\n}\n"
-            "template <class T>\nauto f(int i = int{}) -> T\n{\n}\n}\n"
-        )
+        text = ("namespace a {\nconst int t[] = {\n    1,\n};\nstruct S {\n  int x{};\n  int get() "
+                "const { return x; }\n};\n"
+                "S::S()\n    : x_{1},\n      y_{2} {\n  if (x_) {\n  }\n}\nTEST(Some, Thing) {\n}\n"
+                "template <class T>\nauto f(int i = int{}) -> T\n{\n}\n}\n")
         functions = [(f.name, f.first_line, f.last_line) for f in Outline(text).functions]
         self.assertEqual(functions, [("get", 7, 7), ("S::S", 9, 14), ("TEST(Some, Thing)", 15, 16),
                                      ("f", 17, 20)])
@@ -172,12 +172,14 @@ class State(RuleTest):
 
     def test_constants_functions_and_members_are_fine(self):
         good = (
-            "using A = int;\nstruct B;\nint f(int a = 1);\nB& operator=(const B&);\nextern int g();\n"
-            'constexpr int kA = 1;\nconst std::string kB = "x";\nconst char* const kNames[] = {"a", "b"};\n'
-            "struct S {\n  int x = 0;\n  int* p;\n  static constexpr int kC = 3;\n  static int make(int);\n};\n"
+            "using A = int;\nstruct B;\nint f(int a = 1);\nB& operator=(const B&);\n"
+            "extern int g();\n"
+            'constexpr int kA = 1;\nconst std::string kB = "x";\n'
+            'const char* const kNames[] = {"a", "b"};\n'
+            "struct S {\n  int x = 0;\n  int* p;\n  static constexpr int kC = 3;\n"
+            "  static int make(int);\n};\n"
             "int h() {\n  static const int kD = 1;\n  int local = kD;\n  return local;\n}\n"
-            "template <class T>\nconstexpr bool is = false;\ntemplate class S<int>;\n"
-        )
+            "template <class T>\nconstexpr bool is = false;\ntemplate class S<int>;\n")
         self.assert_kept(state.check, "src/base/a.cpp", good)
 
 
@@ -194,7 +196,8 @@ class Calls(RuleTest):
             self.assert_kept(calls.check, "src/store/a_test.cpp", bad + "\n")
 
     def test_other_functions_of_such_names_are_fine(self):
-        good = 'snprintf(b, 1, "x");\nqueue.abort();\nguard->exit();\n// exit(1)\nf("abort()");\nat_exit();\nQueue::abort();\nstrerror_r(1);\n'
+        good = ('snprintf(b, 1, "x");\nqueue.abort();\nguard->exit();\n// exit(1)\nf("abort()");\n'
+                'at_exit();\nQueue::abort();\nstrerror_r(1);\n')
         self.assert_kept(calls.check, "src/store/b.cpp", good)
 
     def test_notes_to_self_are_refused_everywhere(self):
@@ -206,7 +209,8 @@ class Disturbance(RuleTest):
         for bad in ('std::ofstream(::testing::TempDir() + "hot.toml") << text;',
                     'const std::string path = "/tmp/hot.toml";', 'open("/dev/shm/job");',
                     'std::ofstream("hot.toml") << text;', 'fopen("hot.toml", "w");',
-                    'std::filesystem::temp_directory_path() / ("values-" + std::to_string(process_id()));'):
+                    'std::filesystem::temp_directory_path() / ("values-" + '
+                    'std::to_string(process_id()));'):
             self.assert_broken(disturbance.check, "src/base/a_test.cpp",
                                f"void f() {{\n  {bad}\n}}\n", line=2)
             self.assert_broken(disturbance.check, "tests/engine/a.cpp",
@@ -216,15 +220,18 @@ class Disturbance(RuleTest):
                            "path = pathlib.Path('/tmp/hot.toml')\n")
 
     def test_directories_of_a_tests_own_are_fine(self):
-        good = ('std::string name = testing::TempDir() + "devices-XXXXXX";\nconst ScratchDirectory scratch;\n'
-                '// "/tmp/a"\nscratch.write("hot.toml", text);\nstd::ofstream(scratch.path() / "a");\n')
+        good = ('std::string name = testing::TempDir() + "devices-XXXXXX";\nconst ScratchDirectory '
+                'scratch;\n'
+                '// "/tmp/a"\nscratch.write("hot.toml", text);\nstd::ofstream(scratch.path() / '
+                '"a");\n')
         self.assert_kept(disturbance.check, "tests/engine/a.cpp", good)
         self.assert_kept(disturbance.check, "tests/cli/a.py",
                          'tempfile.mkdtemp(prefix="a-", dir="/dev/shm")\n')
 
     def test_a_result_that_was_only_expected_is_not_used(self):
         for use in ("return std::move(*started);", "started->stop();", "take(*started);"):
-            text = f"Sampler open() {{\n  auto started = start();\n  EXPECT_TRUE(started);\n  {use}\n}}\n"
+            text = ("Sampler open() {\n  auto started = start();\n  EXPECT_TRUE(started);\n  "
+                    f"{use}\n}}\n")
             self.assert_broken(disturbance.check, "tests/engine/a.cpp", text, line=3)
             self.assert_kept(disturbance.check, "tests/engine/a.cpp",
                              text.replace("EXPECT", "ASSERT"))
@@ -238,7 +245,8 @@ class Documents(RuleTest):
         for bad in ("[x](gone.md)", "[x](there.md#no)", "[x](../../out.md)", "![x](gone.png)",
                     "[x](#no)", "[x]: gone.md"):
             self.assert_broken(documents.check, "docs/a.md", f"text\n\n{bad}\n", line=3)
-        good = "[x](there.md) [x](../docs/there.md#a-heading-of) [x](https://example.org/) `[x](gone.md)`\n"
+        good = ("[x](there.md) [x](../docs/there.md#a-heading-of) [x](https://example.org/) "
+                "`[x](gone.md)`\n")
         self.assert_kept(documents.check, "docs/a.md", good + "```\n[x](gone.md)\n```\n")
 
     def test_documents_named_in_sources_are_there(self):
@@ -287,7 +295,8 @@ class Analysis(RuleTest):
         return [(p.path, p.line) for p in analysis.check(self.tree, self.tree.root / "build")]
 
     def test_a_use_after_move_is_found(self):
-        bad = "#include <string>\nvoid take(std::string);\nchar f(std::string s) {\n  take(std::move(s));\n  return s[0];\n}\n"
+        bad = ("#include <string>\nvoid take(std::string);\nchar f(std::string s) {\n  "
+               "take(std::move(s));\n  return s[0];\n}\n")
         self.assertEqual(self.check(bad), [("src/base/a.cpp", 5)])
 
     def test_a_file_that_does_not_compile_is_found(self):

@@ -1,4 +1,5 @@
-"""The tree under test, and a reading of C and C++ good enough for house rules: the sources are clang-format'ed."""
+"""The tree under test, and a reading of C and C++ good enough for house rules: the
+sources are clang-format'ed."""
 
 import dataclasses
 import os
@@ -58,7 +59,8 @@ _TOKEN = re.compile(
 
 
 def blank(text, strings=True):
-    """The text with comments, and string and character literals if asked, replaced by spaces; lines stay where they are."""
+    """The text with comments, and string and character literals if asked, replaced by spaces;
+    lines stay where they are."""
 
     def spaces(match):
         if not strings and not match.group().startswith("/"):
@@ -99,7 +101,8 @@ _SCOPE_WORDS = re.compile(r"^(?:inline\s+)?(namespace|class|struct|union|enum|ex
 
 
 def _plain(header):
-    """A declaration without what may stand before it or confuses: labels, attributes, template heads."""
+    """A declaration without what may stand before it or confuses: labels,
+    attributes, template heads."""
     header = re.sub(r"\[\[.*?\]\]|\b(?:alignas|__attribute__)\s*\(+.*?\)+", " ", header,
                     flags=re.DOTALL)
     header = re.sub(r"\b(?:public|private|protected)\s*:(?!:)", " ", header)
@@ -169,7 +172,8 @@ class Outline:
 
     def _kind(self, header, before):
         scope = _SCOPE_WORDS.match(header)
-        if self._parens > 0 or re.match(r"[\w>\]]", before):  # value{1}; there is a space before the brace of a body
+        if self._parens > 0 or re.match(r"[\w>\]]", before):
+            # This is value{1}; there is a space before the brace of a body.
             return "init"
         if scope and "(" not in header and "=" not in header:
             return "namespace" if scope[1] in ("namespace", "extern") else "class"

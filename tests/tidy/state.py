@@ -1,4 +1,5 @@
-"""No mutable state outside of objects: no variables at file scope, in classes (static) or hidden in functions (static)."""
+"""No mutable state outside of objects: no variables at file scope, in classes (static) or
+hidden in functions (static)."""
 
 import re
 
@@ -6,14 +7,21 @@ from sources import Outline, Problem
 
 # (file, name) -> why it must be there
 ALLOWED = {
-    ("src/capi/instance.cpp", "last_error_text"): "diapause_last_error is per thread and needs no instance",
-    ("src/capi/floats.cpp", "innermost_floats"): "the processor's floating-point environment is per thread, too",
-    ("src/sys/signals.cpp", "table"): "a signal handler has no object to work on; the rule stands at the top of the file",
-    ("src/sys/signals_test.cpp", "heard"): "what handlers of the test count in, for the same reason",
-    ("src/sys/real_kernel.cpp", "kernel"): "has no data members; every call goes to the machine's kernel",
+    ("src/capi/instance.cpp", "last_error_text"):
+        "diapause_last_error is per thread and needs no instance",
+    ("src/capi/floats.cpp", "innermost_floats"):
+        "the processor's floating-point environment is per thread, too",
+    ("src/sys/signals.cpp", "table"):
+        "a signal handler has no object to work on; the rule stands at the top of the file",
+    ("src/sys/signals_test.cpp", "heard"):
+        "what handlers of the test count in, for the same reason",
+    ("src/sys/real_kernel.cpp", "kernel"):
+        "has no data members; every call goes to the machine's kernel",
 }
 
-_NO_VARIABLE = re.compile(r"^(using|typedef|friend|static_assert|namespace|class|struct|union|enum|extern|return|goto|template (class|struct)|#)\b")
+_NO_VARIABLE = re.compile(
+    r"^(using|typedef|friend|static_assert|namespace|class|struct|union|enum|extern|return|goto"
+    r"|template (class|struct)|#)\b")
 _LOCAL = re.compile(r"(?:^|[;{}])\s*((?:static|thread_local)\b[^;={(]*)", re.MULTILINE)
 
 

@@ -47,7 +47,8 @@ def main():
         formatting.fix(tree)
     if arguments.rule == "analysis" and not arguments.build:
         parser.error("the rule `analysis` needs --build")
-    problems = analysis.check(tree, arguments.build) if arguments.rule == "analysis" else RULES[arguments.rule](tree)
+    problems = (analysis.check(tree, arguments.build) if arguments.rule == "analysis"
+                else RULES[arguments.rule](tree))
     for problem in problems:
         print(problem)
     broken = sum(problem.hard for problem in problems)

@@ -28,7 +28,8 @@ class InTime:
         self.printed += job.output()
 
     def is_completed(self):
-        """Nothing is missing of what it prints, and nothing comes twice; the job is finished, and another start begins anew."""
+        """Nothing is missing of what it prints, and nothing comes twice; the job is finished, and
+        another start begins anew."""
         self.place.settings = {}
         for earlier in (self.printed, ""):
             job = self.submit()
@@ -37,11 +38,13 @@ class InTime:
             printed = earlier + job.output()
             must(status == 0 and printed == self.scenario.reference
                  and "cannot be reached" not in errors,
-                 f"ended with {status}: {first_difference(printed, self.scenario.reference)}{errors}")
+                 f"ended with {status}: "
+                 f"{first_difference(printed, self.scenario.reference)}{errors}")
 
 
 def in_time(place, options):
-    """A signal that means so stops a job after a last checkpoint, and the same command goes on from there."""
+    """A signal that means so stops a job after a last checkpoint, and the same
+    command goes on from there."""
     job_in_time = InTime(place, options, {"DIAPAUSE_DEADLINE_SIGNALS": "SIGUSR1,SIGTERM"})
     for number in (signal.SIGUSR1, signal.SIGTERM):
         job = job_in_time.submit()

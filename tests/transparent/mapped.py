@@ -7,7 +7,8 @@ from support import BIG, Job, Scenario, damage_all, first_difference, must, unti
 
 
 def may_fill_behind(place):
-    """Whether memory may be filled while the job runs: the kernel lets root only follow what a process does to it."""
+    """Whether memory may be filled while the job runs: the kernel lets root only follow
+    what a process does to it."""
     return place.user == 0 and os.geteuid() == 0
 
 
@@ -41,7 +42,8 @@ def mapped_restart(place):
 
 
 def mapped_disturbed(place, options):
-    """A checkpoint waits until the job has all of its memory; if the job or its agent is killed before, nothing goes on."""
+    """A checkpoint waits until the job has all of its memory; if the job or its agent is killed
+    before, nothing goes on."""
     del options
     scenario = Scenario(place, ["/usr/bin/python3", "-c", BIG])
     job = scenario.launch()
@@ -67,7 +69,8 @@ def mapped_disturbed(place, options):
 
 
 def mapped_damaged(place, options):
-    """Damage that is met while the job runs: memory comes from another copy, or the job ends, and that version is passed over."""
+    """Damage that is met while the job runs: memory comes from another copy, or the job ends, and
+    that version is passed over."""
     del options
     if not may_fill_behind(place):
         return

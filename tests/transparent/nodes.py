@@ -1,4 +1,5 @@
-"""Jobs on several nodes, all of them this machine: each node has an agent, namespaces and a place in the tiers of its own."""
+"""Jobs on several nodes, all of them this machine: each node has an agent, namespaces and a place
+in the tiers of its own."""
 
 import os
 import pathlib

@@ -22,7 +22,8 @@ def main():
     for _, text in instructions:
         operation, _, operands = text.partition(" ")
         assert operation not in ("call", "ret", "push", "pop", "int3"), f"needs a stack: {text}"
-        assert "rip" not in operands and "rsp" not in operands and "%fs" not in operands, f"needs its surroundings: {text}"
+        assert "rip" not in operands and "rsp" not in operands and "%fs" not in operands, (
+            f"needs its surroundings: {text}")
         if operation.startswith("j"):
             target = int(re.match(r"\s*([0-9a-f]+)", operands)[1], 16)
             assert begin <= target < end, f"leaves the code: {text}"

@@ -37,7 +37,8 @@ def until(condition, text):
 
 
 class Place:
-    """A directory of its own for tiers and for what the job writes, owned by the user that it runs as."""
+    """A directory of its own for tiers and for what the job writes, owned by the
+    user that it runs as."""
 
     def __init__(self, diapause, user):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="diapause-transparent-"))
@@ -65,10 +66,16 @@ class Place:
 
     def environment(self):
         plain = {key: value for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
-        return plain | {"TRANSPARENT_GATE": str(self.gate), "TMPDIR": str(self.work), "HOME": str(self.work),
-                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                        "DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
-                        "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0", "DIAPAUSE_CAPTURE_STRATEGY": self.capture} | self.settings
+        return (plain | {"TRANSPARENT_GATE": str(self.gate),
+                         "TMPDIR": str(self.work),
+                         "HOME": str(self.work),
+                         "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                         "DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
+                         "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"),
+                         "DIAPAUSE_ENERGY_METERS": "off",
+                         "DIAPAUSE_LOCK_WAIT_S": "0",
+                         "DIAPAUSE_CAPTURE_STRATEGY": self.capture} | self.settings)
 
     def image_bytes(self):
         """What the files in the memory tier have together."""
@@ -79,7 +86,8 @@ class Place:
         return sum(sizes())
 
     def start(self, words, output):
-        credentials = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
+        credentials = ({"user": self.user, "group": self.user, "extra_groups": []} if self.user
+                       else {})
         process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
                                    stdout=output,
                                    stderr=subprocess.PIPE, cwd=self.work, env=self.environment(),
@@ -99,11 +107,13 @@ class Place:
         return self.run([self.command, *words])
 
     def remove(self):
-        """With what a test that failed has left running: the first process of a job is the child of its agent."""
+        """With what a test that failed has left running: the first process of a job is
+        the child of its agent."""
         for process in self.started:
             if process.poll() is not None:
                 continue
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            # The process may have ended meanwhile.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 children = pathlib.Path(
                     f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
                 ours = [*map(int, children), process.pid]
@@ -188,7 +198,8 @@ class Scenario:
     def ends_well(self, job, printed, begins_anywhere=False):
         self.place.gate.touch()
         status, errors = job.wait()
-        is_same = self.reference.endswith(printed()) if begins_anywhere else printed() == self.reference
+        is_same = (self.reference.endswith(printed()) if begins_anywhere
+                   else printed() == self.reference)
         must(is_same, first_difference(printed(), self.reference) + errors)
         must(status == self.status, f"ended with {status} instead of {self.status}: {errors}")
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs programs that know nothing of checkpoints undisturbed, checkpointed and going on, killed and restarted, and restarted
-twice, as this user and, if that is root, as an ordinary one. What they print and how they end must be the same.
+"""Runs programs that know nothing of checkpoints undisturbed, checkpointed and going on, killed and
+restarted, and restarted twice, as this user and, if that is root, as an ordinary one. What they
+print and how they end must be the same.
 
     transparent.py TEST --programs DIRECTORY --diapause COMMAND
 """
@@ -23,7 +24,8 @@ import in_time
 import mapped
 import nodes
 import unmodified
-from support import BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage, must, until
+from support import (BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage,
+                     must, until)
 
 def program_test(name, lines=8):
     def test(place, options):
@@ -41,7 +43,8 @@ def pages(place, options):
 
 
 def increments(place, options):
-    """Checkpoints that hold what has changed since the last ones, in whatever way, and what has not."""
+    """Checkpoints that hold what has changed since the last ones, in whatever
+    way, and what has not."""
     place.capture = "incremental"
     place.settings["DIAPAUSE_CAPTURE_AUDIT_PERCENT"] = "0"  # nothing is found by chance
     scenario = Scenario(place, [place.own_copy(options.programs / "writes")])
@@ -59,7 +62,8 @@ def increments(place, options):
 
 
 def carried(place, options):
-    """What has not changed is not copied again, unless that is configured: damage in the file that is used again stays in it."""
+    """What has not changed is not copied again, unless that is configured: damage in the file that
+    is used again stays in it."""
     del options
     place.capture = "incremental"
     place.gate.unlink(missing_ok=True)
@@ -87,7 +91,8 @@ def carried(place, options):
 
 
 def waiting(place, options):
-    """Calls of a second: it is checkpointed while they wait, and once only, so that they are waiting still."""
+    """Calls of a second: it is checkpointed while they wait, and once only, so that
+    they are waiting still."""
     scenario = Scenario(place, [place.own_copy(options.programs / "waiting")], 1)
     for disturb in (scenario.goes_on, lambda: scenario.is_restarted(1)):
         disturb()
@@ -95,9 +100,12 @@ def waiting(place, options):
 
 def pipeline(place, options):
     del options
-    scenario = Scenario(place, ["sh", "-c", "for i in $(seq 30); do echo $i; sleep 0.02; "
-                                            "[ $i != 20 ] || while [ ! -e $TRANSPARENT_GATE ]; do sleep 0.02; done; done | while read x; do "
-                                            "echo got $((x * x)); done"], 5)
+    scenario = Scenario(place,
+                        ["sh", "-c",
+                         "for i in $(seq 30); do echo $i; sleep 0.02; [ $i != 20 ] || while [ ! -e "
+                         "$TRANSPARENT_GATE ]; do sleep 0.02; done; done | while read x; do echo "
+                         "got $((x * x)); done"],
+                        5)
     scenario.all()
 
 
@@ -279,7 +287,8 @@ MARK = b"known by these words"
 
 
 class Software:
-    """A file as of a library, in a directory of which checkpoints hold no files, and a job of two processes that map it."""
+    """A file as of a library, in a directory of which checkpoints hold no files, and a job of two
+    processes that map it."""
 
     def __init__(self, place, options):
         self.place = place
@@ -320,7 +329,8 @@ class Software:
 
 
 def libraries(place, options):
-    """A file of the machine is not in checkpoints below level 4: if it is another one at the restart, nothing is begun."""
+    """A file of the machine is not in checkpoints below level 4: if it is another one at the
+    restart, nothing is begun."""
     software = Software(place, options)
     job = software.launch()
     for version in ("1", "2"):
@@ -344,7 +354,8 @@ def libraries(place, options):
 
 
 def moved(place, options):
-    """A checkpoint of level 4 needs no file, and holds a page once, however many processes have it mapped."""
+    """A checkpoint of level 4 needs no file, and holds a page once, however many
+    processes have it mapped."""
     software = Software(place, options)
     job = software.launch()
     must(software.copies_in_checkpoint(job, 4) == {1}, "the page is not in the image once")
@@ -417,7 +428,8 @@ def orphaned(place, options):
 
 
 def killed(place, options):
-    """A job whose command is killed while its memory is copied ends, and whoever asked for the checkpoint is told."""
+    """A job whose command is killed while its memory is copied ends, and whoever asked for
+    the checkpoint is told."""
     del options
     for capture in ("copy", "copy-on-write"):
         scenario = Scenario(place, ["/usr/bin/python3", "-c", BIG])
@@ -446,10 +458,12 @@ print(sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0), flush
 
 
 def elsewhere(place, options):
-    """Where there are no processors that a thread was bound to, or its user may not raise its priority, it goes on without."""
+    """Where there are no processors that a thread was bound to, or its user may not raise its
+    priority, it goes on without."""
     del options
     processors = os.sched_getaffinity(0)
-    if len(processors) < 2 or shutil.which("taskset") is None or os.getpriority(os.PRIO_PROCESS, 0) != 0:
+    if (len(processors) < 2 or shutil.which("taskset") is None
+        or os.getpriority(os.PRIO_PROCESS, 0) != 0):
         raise Skipped(
             "the machine has one processor, or no taskset, or this test does not run as others do")
     place.gate.unlink(missing_ok=True)
@@ -511,7 +525,8 @@ while True: time.sleep(1)
 
 
 def momentary(place, options):
-    """What stands in the way for a moment only is waited for: here a connection that nobody has accepted yet."""
+    """What stands in the way for a moment only is waited for: here a connection that
+    nobody has accepted yet."""
     del options
     job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", KNOCKS)
     job.wait_for_lines(1)
@@ -535,7 +550,8 @@ print("has waited for a signal", flush=True)
 
 
 def rests(place, options):
-    """A call that a checkpoint has disturbed waits for the rest of its time: else it would never end under so many."""
+    """A call that a checkpoint has disturbed waits for the rest of its time: else it would
+    never end under so many."""
     del options
     if not os.path.exists("/proc/self/sched"):
         raise Skipped("this kernel does not tell since when a thread waits")
@@ -566,7 +582,8 @@ def checked(place, options):
 
 
 def hostile(place, options):
-    """A job is not started beside itself, a damaged image restarts nothing, and if the agent dies the job does not."""
+    """A job is not started beside itself, a damaged image restarts nothing, and if the agent
+    dies the job does not."""
     scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
     job = scenario.launch()
     job.wait_for_lines(4)
@@ -613,7 +630,8 @@ print(os.path.getsize("state"), sum(memory[::4096]) == 64 * sum(memory[:1 << 20:
 
 
 def damaged(place, options):
-    """Damage that is met while memory is restored: another copy is taken, or the version before, for which all is as it was."""
+    """Damage that is met while memory is restored: another copy is taken, or the version before,
+    for which all is as it was."""
     del options
     place.gate.unlink(missing_ok=True)
     job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", SHORTENS)

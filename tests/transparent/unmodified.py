@@ -1,11 +1,12 @@
-"""Programs as they are packaged, and what they are given to do: they print a line a step, and wait for a gate at one of the
-last steps so that they cannot end before they were disturbed."""
+"""Programs as they are packaged, and what they are given to do: they print a line a step, and wait
+for a gate at one of the last steps so that they cannot end before they were disturbed."""
 
 import pathlib
 import shutil
 import subprocess
 
-WAIT_IN_PYTHON = "while i == 15 and not os.path.exists(os.environ['TRANSPARENT_GATE']): time.sleep(0.01)"
+WAIT_IN_PYTHON = (
+    "while i == 15 and not os.path.exists(os.environ['TRANSPARENT_GATE']): time.sleep(0.01)")
 
 NUMPY = f"""
 import concurrent.futures, os, time
@@ -97,7 +98,8 @@ public class Steps {
     long sum = 1;
     for (int i = 0; i < 20; ++i) {
       final long from = sum;
-      Future<Long> one = pool.submit(() -> from * 31 % 10007), other = pool.submit(() -> from * 17 % 9973);
+      Future<Long> one = pool.submit(() -> from * 31 % 10007);
+      Future<Long> other = pool.submit(() -> from * 17 % 9973);
       sum = one.get() + other.get();
       System.out.println(i + " " + sum + " " + new int[100000].length);
       Thread.sleep(10);
