@@ -44,24 +44,25 @@ enum class CodecId : std::uint32_t {
   sz3 = 4,
   zfp = 5
 };
-// Such as "shuffle+lz4"; "unknown" for a number without a codec.
+// Returns a name like "shuffle+lz4", or "unknown" for a number without a codec.
 const char* codec_name(CodecId id);
 constexpr bool is_lossy(CodecId id) { return id >= CodecId::lattice; }
 
 struct BlockHeader {
   CodecId codec = CodecId::raw;
-  std::uint32_t codec_version = 0;  // of the payload; with SZ3 and ZFP, the version of their stream
-  std::uint32_t arithmetic = 0;     // lossy: kStrictArithmetic; else 0
+  // Version of the payload's layout; with SZ3 and ZFP, that of their stream.
+  std::uint32_t codec_version = 0;
+  std::uint32_t arithmetic = 0;  // kStrictArithmetic for lossy codecs, else 0
   Shape shape;
-  double bound = 0;  // lossy: the greatest absolute error; else 0
+  double bound = 0;  // the greatest absolute error for lossy codecs, else 0
   std::uint64_t payload_bytes = 0;
   std::uint64_t payload_checksum = 0;  // XXH3-64, compared before a decoder sees the payload
   std::uint64_t decoded_checksum = 0;  // XXH3-64 of the decoder's output when the block was written
   bool operator==(const BlockHeader&) const = default;
 };
 
-// The floating-point arithmetic that decoders of lossy payloads rely on: IEEE 754, rounding to
-// nearest, no fused operations.
+// Decoders of lossy payloads rely on this floating-point arithmetic: IEEE 754, rounding to nearest,
+// no fused operations.
 inline constexpr std::uint32_t kStrictArithmetic = 1;
 
 // Returns exactly kBlockHeaderBytes, with a checksum.
@@ -83,7 +84,8 @@ class BlockPlan {
 
   std::uint64_t block_count() const { return outer_ * chunks_; }
   Shape shape_of(std::uint64_t block) const;
-  std::uint64_t offset_of(std::uint64_t block) const;  // in bytes of the region
+  // Returns the place of a block in the region, in bytes.
+  std::uint64_t offset_of(std::uint64_t block) const;
   std::uint64_t raw_bytes() const { return whole_.bytes(); }
   format::ElementType type() const { return whole_.type; }
 
@@ -92,7 +94,7 @@ class BlockPlan {
 
   Shape whole_;
   std::size_t cut_ = 0;       // the dimension that is divided
-  std::uint64_t outer_ = 1;   // product of the dimensions before it
+  std::uint64_t outer_ = 1;   // product of the dimensions before the one that blocks divide
   std::uint64_t inner_ = 1;   // elements of one index of the divided dimension
   std::uint64_t chunks_ = 1;  // blocks for each index of the outer dimensions
 };

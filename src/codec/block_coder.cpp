@@ -18,7 +18,7 @@ namespace {
 constexpr int kLeastLevel = -50;
 constexpr int kMostLevel = 19;
 constexpr std::uint64_t kSampleElements = 4096;
-// Compared, then hashed while in the cache.
+// So many bytes are compared and then hashed while they are in the cache.
 constexpr std::size_t kGuardPassBytes = std::size_t{32} * 1024;
 
 // Returns the result of `action`, or an error for an exception. Exceptions must end here because

@@ -25,7 +25,7 @@ struct BlockReport {
   Fallback fallback = Fallback::none;
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;  // including the header
-  double greatest_error = 0;       // of a lossy block, as measured
+  double greatest_error = 0;       // the measured error of a lossy block
 };
 
 // Returns Code::argument for a bound that is NaN, infinite, zero, negative or denormal, for a lossy
@@ -62,7 +62,7 @@ class BlockEncoder {
   Method method_;
   std::unique_ptr<Codec> lossy_;
   std::optional<LosslessCodec> lossless_;
-  BlockHeader header_;        // of the block in block_
+  BlockHeader header_;        // header of the block in block_
   ByteVector block_, other_;  // header and payload, at least as large as the largest block so far
   double greatest_error_ = 0;
 };

@@ -133,7 +133,7 @@ ByteVector block_of(std::uint32_t codec, std::uint32_t version, const Shape& sha
     header.arithmetic = kStrictArithmetic;
     header.bound = 1;
   }
-  header.payload_checksum = 0x2d06800538d394c2;  // of no bytes
+  header.payload_checksum = 0x2d06800538d394c2;  // checksum of no bytes
   return encode_block_header(header);
 }
 

@@ -10,8 +10,8 @@ namespace diapause::codec {
 // The method by which a region is to be encoded.
 struct Method {
   CodecId codec = CodecId::shuffle_lz4;
-  double bound = 0;  // lossy codecs: greatest absolute error of a value
-  int level = 1;     // shuffle_zstd: zstd's level, from -50 (fast) to 19
+  double bound = 0;  // greatest absolute error of a value, for lossy codecs
+  int level = 1;     // zstd's level for shuffle_zstd, from -50 (fast) to 19
   bool operator==(const Method&) const = default;
 };
 
@@ -33,8 +33,8 @@ class Codec {
                                      MutableBytes out) = 0;
 
   // Fills `out`, which has shape.bytes() bytes, or returns Code::corrupt. Whatever the payload is,
-  // nothing else is written, and no more memory is allocated than for a sound payload. Exception:
-  // SZ3 trusts its payload, so only a payload with a verified checksum may reach it.
+  // nothing else is written, and no more memory is allocated than for a sound payload. SZ3 is an
+  // exception: it trusts its payload, so only a payload with a verified checksum may reach it.
   virtual Status decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) = 0;
 };
 

@@ -1,8 +1,8 @@
-// Lossy codecs from other projects. They see values without outliers (outliers.hpp) in aligned
-// memory. Only a return value comes back from them: exceptions, output and writes beyond the given
-// memory are contained.
+// These are lossy codecs from other projects. They see values without outliers (outliers.hpp) in
+// aligned memory. Only a return value comes back from them: exceptions, output and writes beyond
+// the given memory are contained.
 //
-// Payload: the outliers, then the stream of the library.
+// The payload consists of the outliers and then the stream of the library.
 #pragma once
 
 #include "codec/codec.hpp"
@@ -33,7 +33,7 @@ class LibraryCodec : public Codec {
 
   Packer packer_;
   Unpacker unpacker_;
-  ByteVector values_;  // allocated by operator new, and so aligned for every type
+  ByteVector values_;  // operator new aligns it for every type
 };
 
 // Returns the number of a shape's dimensions that a library needs to know: at least one, without

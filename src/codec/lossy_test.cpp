@@ -205,8 +205,8 @@ TEST(Guard, WantsTheSameBitsOfWhatIsNoNumberOrInfinite) {
 TEST(UniformQuantiser, HoldsNumbersOfMoreThan32Bits) {
   const Shape shape{ElementType::float64, {1, 1, 100, 100}};
   auto encoder = BlockEncoder::create({CodecId::lattice, 1e-9}).value();
-  const auto report =
-      encoder.encode(test::data_of(Kind::smooth, shape), shape).value();  // 320 / 2e-9
+  const auto report = encoder.encode(test::data_of(Kind::smooth, shape), shape)
+                          .value();  // the difference is 320 / 2e-9
   EXPECT_EQ(report.codec, CodecId::lattice);
   EXPECT_EQ(report.fallback, Fallback::none);
 }
@@ -248,7 +248,7 @@ TEST(UniformQuantiser, IsRefusedWithoutHarmWhateverItsPayloadIs) {
     for (int k = 0; k < 3; ++k)
       damaged[random() % damaged.size()] = static_cast<std::byte>(random());
     if (i % 4 == 0) damaged.resize(random() % damaged.size());
-    (void)codec->decode(damaged, shape, 1e-3, out);  // checked by the sanitizers
+    (void)codec->decode(damaged, shape, 1e-3, out);  // the sanitizers check this
   }
 }
 

@@ -19,7 +19,8 @@ constexpr std::uint64_t kMostExceptions = 8;  // at most one exception in so man
 constexpr std::uint64_t kLeastFill = 64;      // a fill value occurs at least once in so many values
 constexpr std::uint64_t kSamples = 128;
 constexpr std::uint64_t kFillSamples = 4096;
-constexpr std::uint64_t kLeastFound = 4;  // of these samples, that are followed by themselves
+// So many of these samples have to be followed by an equal value.
+constexpr std::uint64_t kLeastFound = 4;
 
 template <class T>
 void store(MutableBytes values, std::uint64_t index, T value) {
@@ -116,8 +117,8 @@ constexpr std::size_t kRun = 64;  // values that mostly are of one kind
 constexpr std::size_t kLanes = 8;
 
 struct Kinds {
-  std::size_t fill = 0, sound = 0;  // how many values of a run
-  double greatest = 0;              // magnitude of the sound values
+  std::size_t fill = 0, sound = 0;  // numbers of values of a run
+  double greatest = 0;              // greatest magnitude of the sound values
 };
 
 template <class Float, class Bits>

@@ -63,7 +63,7 @@ class Outliers {
   Bits fill_ = 0;
   double greatest_ = 0;
   std::vector<std::byte> mask_;         // bits of the fill values
-  std::vector<std::uint32_t> indices_;  // of exceptions
+  std::vector<std::uint32_t> indices_;  // where the exceptions are
   std::vector<Bits> exceptions_;        // after read(): their bits
 };
 

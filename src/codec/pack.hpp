@@ -1,6 +1,7 @@
-// Packed runs of bytes, compressed where that pays and stored as they are elsewhere. They are the
-// innermost layer of our own payloads: 4 bytes (little-endian; low 28 bits: number of bytes that
-// follow; above: Packing), then these bytes. The reader knows the length of the unpacked run.
+// Runs of bytes are packed where that pays, and stored as they are elsewhere. They are the
+// innermost layer of our own payloads. A run consists of 4 bytes (little-endian; the low 28 bits
+// are the number of bytes that follow, the others are the Packing) and then these bytes. The reader
+// knows the length of the unpacked run.
 //
 // A sparse run (sparse.hpp) consists of 4 bytes, the number of gaps; 4 bytes, the number of values;
 // and a packed run of each, which must not be sparse itself.

@@ -18,8 +18,8 @@ constexpr std::size_t kWordBytes = 2;
 
 using Frequencies = std::array<std::uint32_t, 256>;  // their sum is kScale
 
-// Returns frequencies in proportion to the counts. None that occurs becomes 0, and none becomes
-// kScale.
+// Returns frequencies in proportion to the counts. A symbol that occurs does not get 0, and no
+// symbol gets kScale.
 Frequencies scaled(const Histogram& histogram) {
   std::uint64_t all = 0;
   for (const std::uint32_t count : histogram) all += count;
@@ -31,8 +31,8 @@ Frequencies scaled(const Histogram& histogram) {
         1, static_cast<std::uint32_t>(histogram[i] * std::uint64_t{kScale} / all));
     sum += scaled[i];
   }
-  // What rounding left over, or took too much, is given to or taken from the most frequent values,
-  // on which it has the least effect.
+  // The difference that rounding leaves is given to the most frequent values or taken from them,
+  // because it has the least effect on these.
   while (sum != kScale) {
     const auto most = std::ranges::max_element(scaled);
     const std::uint32_t change = sum < kScale ? kScale - sum : std::min(sum - kScale, *most / 2);
@@ -42,9 +42,9 @@ Frequencies scaled(const Histogram& histogram) {
   return scaled;
 }
 
-// The encoder's division by a frequency, as a multiplication.
+// The encoder divides by a frequency by means of this multiplication.
 struct EncoderEntry {
-  std::uint32_t limit = 0;  // of a state that can take the symbol without emitting a word first
+  std::uint32_t limit = 0;  // greatest state that can take the symbol without emitting a word first
   std::uint32_t reciprocal = 0;
   std::uint32_t shift = 0;
   std::uint16_t bias = 0;

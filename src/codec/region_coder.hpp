@@ -30,7 +30,7 @@ struct RegionReport {
   std::uint64_t smaller_without_loss = 0;  // these three count blocks; see Fallback
   std::uint64_t bound_too_small = 0;
   std::uint64_t guarded = 0;
-  double greatest_error = 0;  // of all lossy blocks, as measured
+  double greatest_error = 0;  // the measured error of all lossy blocks
 
   // Returns the number of blocks that were to be lossy and are not.
   std::uint64_t fallen_back() const { return smaller_without_loss + bound_too_small + guarded; }

@@ -13,7 +13,7 @@ namespace diapause::codec {
 namespace {
 
 struct Finite {
-  double greatest = 0;  // magnitude
+  double greatest = 0;  // greatest magnitude
   std::uint64_t count = 0;
 };
 

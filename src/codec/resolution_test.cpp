@@ -29,7 +29,7 @@ std::vector<double> up_to(double greatest) {
 }
 
 TEST(Resolution, RefusesBoundsBelowFourUnitsInTheLastPlaceAndNoOthers) {
-  const double least = std::ldexp(1.0, -50);  // for 1, a double with 53 digits
+  const double least = std::ldexp(1.0, -50);  // the spacing of doubles with 53 digits near 1
   EXPECT_TRUE(checked(least, up_to(1)));
   const Status refused = checked(0.99 * least, up_to(1));
   ASSERT_FALSE(refused);

@@ -6,8 +6,8 @@
 namespace diapause::codec {
 namespace {
 
-// A vector type of the compiler, for any processor. Wider vectors gain nothing, because this is
-// already as fast as memory.
+// This vector type of the compiler works on any processor. Wider vectors gain nothing, because this
+// is already as fast as memory.
 using Vector = std::uint8_t __attribute__((vector_size(16)));
 constexpr std::size_t kLanes = sizeof(Vector);
 

@@ -1,5 +1,5 @@
-// Byte shuffle: first the first bytes of all elements, then the second bytes, and so on ("planes").
-// Bytes of the same weight resemble each other, which helps a compressor of bytes.
+// A byte shuffle puts the first bytes of all elements first, then the second bytes, and so on
+// ("planes"). Bytes of the same weight resemble each other, which helps a compressor of bytes.
 #pragma once
 
 #include <array>

@@ -29,7 +29,7 @@ std::uint64_t nonzero_bytes(std::uint64_t word) {
 DIAPAUSE_CLONES std::size_t count_with_vectors(ByteView in) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < in.size();) {
-    const std::size_t end = std::min(in.size(), at + kLongGap);  // as many as a byte can count
+    const std::size_t end = std::min(in.size(), at + kLongGap);  // a byte cannot count further
     std::uint8_t some = 0;
     for (; at < end; ++at)
       some = static_cast<std::uint8_t>(some + (in[at] != std::byte{0} ? 1 : 0));

@@ -1,5 +1,5 @@
-// SZ3 with its default choice of predictors, in one thread. Its headers are included only here,
-// because they take a compiler most of a minute.
+// Calls SZ3 with its default choice of predictors, in one thread. Its headers are included only
+// here, because compiling them takes most of a minute.
 #include <SZ3/api/sz.hpp>
 #include <cstring>
 #include <exception>
@@ -67,8 +67,8 @@ class Sz3Codec final : public LibraryCodec {
 
   template <class Float>
   bool decode_as(ByteView stream, const Shape& shape, MutableBytes values) {
-    // What the stream says about its size and dimensions must equal what we know, because SZ3 would
-    // trust it.
+    // The size and dimensions in the stream must equal those that we know, because SZ3 would trust
+    // them.
     std::uint64_t body = 0;
     if (stream.size() <= kFrontBytes) return false;
     std::memcpy(&body, stream.data() + kFrontBytes - sizeof body, sizeof body);

@@ -15,7 +15,8 @@ namespace {
 
 // With this many levels, the values that no finer level predicts are too few to matter.
 constexpr int kLevels = 5;
-constexpr std::uint64_t kLeastColumns = 16;  // of a slice that is worth interpolating
+// A slice with fewer columns is not worth interpolating.
+constexpr std::uint64_t kLeastColumns = 16;
 
 template <class Word>
 constexpr Word folded(Word value) {
@@ -248,7 +249,7 @@ DIAPAUSE_CLONES void undo_words(const Prediction& prediction, const Dims& dims,
 
 // The size of a box in its two fastest dimensions.
 constexpr std::uint64_t kBoxRows = 16, kBoxElements = 512;
-constexpr std::uint64_t kValuesPerBox = 32768;  // of the block
+constexpr std::uint64_t kValuesPerBox = 32768;  // one box for so many values of the block
 constexpr std::uint64_t kMostBoxes = 8;
 
 // Returns the size of the sampled boxes. They are three deep, so that differences between slices

@@ -1,5 +1,5 @@
-// ZFP in its mode of fixed accuracy, from Debian's library. Its stream does not describe itself;
-// everything is in our header.
+// Calls ZFP in its mode of fixed accuracy, from Debian's library. Its stream does not describe
+// itself; everything is in our header.
 #include <zfp.h>
 
 #include <algorithm>

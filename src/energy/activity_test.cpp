@@ -63,8 +63,8 @@ TEST_F(ActivityOfANode, MovesTheBytesOfItsDevicesAndOfNoOthers) {
   write("/sys/block/dm-0/stat", "10 0 1002000 5 20 0 3004000 9 0 0 0");
   write("/sys/class/net/eth0/statistics/tx_bytes", "1000001000");
   write("/sys/class/net/lo/statistics/tx_bytes", "5000000000");
-  write("/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data",
-        "500000000");  // counted in units of 4 bytes
+  // Counted in units of 4 bytes.
+  write("/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "500000000");
   moved_bytes_ += 6000000000;
   const auto activity = reader.since_last(102);
   EXPECT_DOUBLE_EQ(activity->disk_gb_s, 1.024);

@@ -90,8 +90,8 @@ TEST(Charge, AProgramWhosePowerMovesMakesItUncertainWhatAPhaseBesideItHasUsed) {
           << period_s << " " << line;
       sum_j += total(charges.spans[0]);
     }
-    EXPECT_LT(std::abs(sum_j) / 40, 60)
-        << period_s;  // the mean is not further off than chance explains
+    // The mean is not further off than chance explains.
+    EXPECT_LT(std::abs(sum_j) / 40, 60) << period_s;
   }
 }
 

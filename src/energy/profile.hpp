@@ -41,8 +41,8 @@ struct Profile {
   std::optional<Number> error;  // how far modelled energy may be off, either way, as a share of it
   std::vector<DomainModel> domains;  // the parts of one node, which add up to it
   std::optional<PowerCurve> curve;   // power of the package when the processors are busy
-  std::map<std::string, PowerCurve>
-      phases;                           // power of a single core in that phase: "compress", "write"
+  // Power of a single core in that phase: "compress", "write".
+  std::map<std::string, PowerCurve> phases;
   std::map<std::string, Number> rates;  // "storage_write_mb_s", "network_mb_s"
 };
 

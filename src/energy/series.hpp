@@ -62,9 +62,8 @@ class Series {
   void add(const Point& point);
   bool empty() const { return points_.empty(); }
   const Point& first() const { return points_.front(); }
-  const Point& last() const {
-    return points_.back();
-  }  // the last point at which the source did not stand still
+  // The last point at which the source did not stand still.
+  const Point& last() const { return points_.back(); }
 
   // The point at a time between two that are known lies on the line between them; before the first
   // and long after the last nothing is covered.

@@ -205,8 +205,8 @@ std::optional<double> off_share(const Kind& kind, Chance& chance) {
 
 struct Outcome {
   double covered = 0;  // a share of all cases
-  double needed_in_median =
-      0;  // by 99 of 100 cases of a kind, as a share of the joules that are told
+  // By 99 of 100 cases of a kind, as a share of the joules that are told.
+  double needed_in_median = 0;
 };
 
 Outcome outcome_of(Fault fault, std::uint32_t seed) {

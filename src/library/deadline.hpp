@@ -13,7 +13,7 @@
 
 namespace diapause::library {
 
-// The reason why the program has to stop. Equal on all ranks.
+// Says why the program has to stop. It is equal on all ranks.
 struct Stop {
   int signal = 0;          // its number; 0: the end of the allocation is near
   std::uint32_t rank = 0;  // the rank that received the signal
@@ -26,8 +26,8 @@ class Deadline {
   static constexpr double kAgreeEvery_s = 1;
 
   // Handles on all ranks the signals that rank 0's settings name; without `signals` none are
-  // handled. Rank 0 notes stops for `diapause run` in the file `note_path`; empty: there is no such
-  // file. Collective.
+  // handled. Rank 0 notes stops for `diapause run` in the file `note_path`; if the path is empty,
+  // it does not. Collective.
   Status open(const engine::Context& context, std::unique_ptr<sys::StopSignals> signals,
               std::string note_path);
 
@@ -49,8 +49,8 @@ class Deadline {
   // final outcome. Equal on all ranks.
   bool is_last() const { return stop_.has_value() && !noted_; }
 
-  // Called after a checkpoint, whatever its outcome. Returns the reason to stop if this was the
-  // first checkpoint since the decision to stop.
+  // Returns the reason to stop if this was the first checkpoint since the decision to stop. It is
+  // called after every checkpoint, whatever its outcome.
   std::optional<Stop> note_checkpoint(const engine::Context& context, std::uint64_t version,
                                       int level_reached);
 

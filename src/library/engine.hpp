@@ -1,7 +1,7 @@
 // One instance, as a rank of the program sees it: what is protected, when a checkpoint is due, the
-// capture, the restart. What comes behind the capture is the node engine's
-// (engine/node/node_engine.hpp), wherever it runs (engine/host/host.hpp).
-// docs/life-of-a-checkpoint.md and docs/life-of-a-restart.md walk through it.
+// capture, the restart. The node engine (engine/node/node_engine.hpp) does everything behind the
+// capture, wherever it runs (engine/host/host.hpp). docs/life-of-a-checkpoint.md and
+// docs/life-of-a-restart.md walk through it.
 //
 // All state of an instance is in its object. Collective calls run in the calling thread. Calls must
 // not overlap.
@@ -41,8 +41,9 @@ struct CheckpointInfo {
   std::uint64_t bytes = 0;
   std::uint64_t bytes_total = 0;
   double blocked_s = 0;
-  double waited_s = 0;  // of it, for versions in flight to make room
-  // 0: none. An earlier version's work in the background failed since the last call.
+  double waited_s = 0;  // the part of it that was spent waiting for versions in flight
+  // The error of an earlier version whose work in the background has failed since the last call; 0
+  // if there is none.
   Code background = Code{};
   std::uint64_t background_version = 0;
 };
@@ -62,7 +63,7 @@ struct RestartInfo {
   int level = 0;
   bool stepped_back = false;
   std::uint64_t bytes = 0;
-  double greatest_error = 0;  // of any value, on any rank; 0: exact
+  double greatest_error = 0;  // greatest error of any value on any rank; 0 if all are exact
   bool redundancy_lost = false;
 };
 
@@ -71,7 +72,7 @@ struct OpenRequest {
   std::unique_ptr<comm::Comm> comm;
   sys::Kernel* kernel = nullptr;
   std::string name;
-  std::string config_path;  // empty: none
+  std::string config_path;  // empty if there is none
   std::string config_text;  // TOML, used if there is no path
   config::Environment environment;
   std::string host_name;
@@ -87,7 +88,7 @@ class Engine {
  public:
   static constexpr std::uint64_t kNewest = engine::Decider::kNewest;
 
-  // Collective.
+  // Opens an instance. Collective.
   static Result<Opened> open(OpenRequest request);
   ~Engine();
 
@@ -111,9 +112,9 @@ class Engine {
 
   // Fills `info` also on failure.
   Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
-  // A checkpoint in steps. begin_checkpoint() decides on the version and waits for room: unless
-  // `info` says that it is skipped, a checkpoint is open then, and all ranks end it, each by one of
-  // the two calls below. Code::argument while one is open for whatever begins another or a restart.
+  // Begins a checkpoint in steps: decides on the version and waits for room. Unless `info` says
+  // that it is skipped, a checkpoint is then open, and all ranks end it by one of the two calls
+  // below. While one is open, calls that begin another one or a restart fail with Code::argument.
   // Collective.
   Status begin_checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
   // A region that only this version holds. Its memory must stay, unchanged, until the end of the
@@ -134,23 +135,24 @@ class Engine {
   // The reason why the program has to stop, as of the last snapshot.
   std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
-  // An empty directory of this rank, for files of the next version. Collective.
+  // Returns an empty directory of this rank, for files of the next version. Collective.
   Result<std::string> begin_files();
-  // A checkpoint of what is protected and of the files in that directory, which is gone if it
-  // succeeds. `is_valid`: the files are complete; if not on all ranks, Code::argument, and no
-  // version. Collective.
+  // Takes a checkpoint of the protected regions and of the files in that directory, which is
+  // removed if it succeeds. `is_valid` says that the files are complete. If they are not on all
+  // ranks, there is no version, and the result is Code::argument. Collective.
   Status checkpoint_files(std::uint64_t version, int level, bool is_valid, CheckpointInfo& info);
-  // The files of the version that a restart has opened, in a directory of this rank until
-  // restart_end(). Collective.
+  // Returns a directory of this rank with the files of the version that a restart has opened. It
+  // exists until restart_end(). Collective.
   Result<std::string> restore_files();
 
-  // Until `version` holds at `level` or deeper; level 0: until it is captured. The error that kept
-  // it from doing so; Code::timeout; Code::not_found for a version that this instance has not taken
-  // lately. Not collective.
+  // Waits until `version` holds at `level` or deeper; with level 0, until it is captured. If that
+  // has failed, it returns the error that was the reason. It returns Code::timeout if the time is
+  // over, and Code::not_found for a version that this instance has not taken lately. Not
+  // collective.
   Status wait(std::uint64_t version, int level, double at_most_s);
   Result<VersionProgress> poll(std::uint64_t version);
-  // Until nothing is in flight; what is not done when the time is over is given up. Returns the
-  // first failure that was not reported yet. Collective; nothing but destruction may follow.
+  // Waits until nothing is in flight; what is not done when the time is over is given up. Returns
+  // the first failure that was not reported yet. Nothing but destruction may follow. Collective.
   Status close(double at_most_s);
   // Ends the job: closes the instance as close() does, and what finish.keep does not keep is
   // removed, and the next start of the program begins anew. If that fails, the error says what is
@@ -164,15 +166,16 @@ class Engine {
   // no other copy is intact, the next older one is taken. After Code::corrupt the regions hold
   // nothing that can be used; after Code::mismatch they are as they were.
   Status restart(std::uint64_t version, RestartInfo& info);
-  // The newest version with a number of at most this one, by the manifests alone. Code::not_found
-  // if there is none.
+  // Returns the newest version whose number is at most this one, by the manifests alone. The result
+  // is Code::not_found if there is none.
   Result<std::uint64_t> newest(std::uint64_t at_most);
   // In steps: all is checked before restart_begin() returns, and then read again by restore().
   Status restart_begin(std::uint64_t version, RestartInfo& info,
                        engine::Purpose purpose = engine::Purpose::copy);
   Status restore(const std::vector<std::string>& names);
   Status restart_end();
-  // A stored region as memory that lives until unmap() or this object's end. Not collective.
+  // Gives a stored region as memory that lives until unmap() or the end of this object. Not
+  // collective.
   Result<std::byte*> map(const std::string& region);
   Status unmap(std::byte* data) { return session_->unmap(data); }
   // Waits until all that a restart left to be checked is checked, and returns whether it is sound.
@@ -203,7 +206,7 @@ class Engine {
   struct OpenCheckpoint {
     engine::Decision decision;
     CheckpointInfo info;
-    double begin_s = 0;              // that the begin took
+    double begin_s = 0;              // seconds that the beginning took
     std::vector<std::string> added;  // regions that go with it
     std::vector<format::Region> files = {};
   };
@@ -241,7 +244,7 @@ class Engine {
   engine::LedgerWriter ledger_;
   std::unique_ptr<engine::Host> host_;
   policy::Schedule schedule_;
-  std::unique_ptr<Pacemaker> pacemaker_;  // null but on rank 0 with schedule = "auto"
+  std::unique_ptr<Pacemaker> pacemaker_;  // null except on rank 0 with schedule = "auto"
   Deadline deadline_;
   AgainNote again_note_;
   RegionTable regions_;
@@ -249,18 +252,19 @@ class Engine {
   Invariants invariants_;
   FlipInjector flips_;
   std::function<Status()> on_restore_;  // empty: nobody wants to know
-  std::function<Status()> on_capture_;  // the same
-  std::optional<int> decided_level_;    // by is_due(), for the next snapshot; 0: none
-  std::uint32_t lossy_restarts_ = 0;    // format::Manifest, of what is computed now
+  std::function<Status()> on_capture_;  // the same, for captures
+  // What is_due() has decided for the next snapshot; 0 if none is due.
+  std::optional<int> decided_level_;
+  std::uint32_t lossy_restarts_ = 0;  // format::Manifest, of what is computed now
   std::string background_reason_;
   std::optional<OpenCheckpoint> open_;
   engine::Decider decider_;
-  std::optional<Error> off_;  // why the instance turned itself off
+  std::optional<Error> off_;  // the reason why the instance turned itself off
   bool told_too_few_nodes_ = false;
-  // Or was asked for, since regions or versions in flight have changed.
+  // It is also true if a slot was asked for since regions or versions in flight have changed.
   bool is_slot_ready_ = false;
   static constexpr double kPeriod_s = 1;  // the least length of a period of the energy account
-  double period_from_s_ = 0;              // rank 0: when the present period began
+  double period_from_s_ = 0;              // time at which the present period began, on rank 0
   double opened_s_ = 0;
 
   // All three are there once the instance has started. The capture is destroyed first because it

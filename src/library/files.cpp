@@ -11,7 +11,7 @@
 namespace diapause::library {
 namespace {
 
-constexpr std::size_t kLongestName = 255;  // of a region
+constexpr std::size_t kLongestName = 255;  // of the name of a region
 
 Status list_below(const sys::Directory& directory, const std::string& path, std::size_t depth,
                   std::vector<format::Region>& found) {

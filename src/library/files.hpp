@@ -63,8 +63,8 @@ class Files {
   sys::Directory restored_;  // open between restore() and end_restored()
 };
 
-// The regions of `memory`, followed by the files of these regions below `root`. Both must outlive
-// the object.
+// Gives the regions of `memory`, followed by the files of these regions below `root`. Both must
+// outlive the object.
 class FilesSource final : public capture::BlockSource {
  public:
   FilesSource(capture::BlockSource& memory, std::size_t memory_regions, const sys::Directory& root,

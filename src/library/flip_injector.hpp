@@ -22,8 +22,8 @@ class FlipInjector {
   FlipInjector(const config::FlipSettings& settings, std::uint32_t rank)
       : settings_(settings), random_(settings.seed + rank) {}
 
-  // Flips the bits that are due, and logs each flip. Called in every iteration; `now_s` is the time
-  // since the instance was opened.
+  // Flips the bits that are due, and logs each flip. It is called in every iteration; `now_s` is
+  // the time since the instance was opened.
   void flip_what_is_due(RegionTable& regions, double now_s, const LogSink& log);
 
  private:

@@ -149,7 +149,7 @@ std::uint64_t ImageCapture::complete(engine::Captures captures) {
   if (captures.result) captures.result = end(captures);
   const double took_s = sys::monotonic_s() - start;
   captures.capture_s += took_s;
-  if (captures.times.blocked_s > 0) {  // the program continued before
+  if (captures.times.blocked_s > 0) {  // the program has continued before
     captures.times.drain_begun_s = start;
     captures.times.drain_s = took_s;
   }
@@ -336,8 +336,8 @@ engine::Image image_in(store::Slot slot, const format::RankRecord& record, std::
 
 }  // namespace
 
-// The image as it is, to the last byte, into the slot that lies in `captures` already. Whoever
-// keeps it checks it there.
+// Copies the image as it is, to the last byte, into the slot that lies in `captures` already. The
+// process that keeps it checks it there.
 Status ImageCapture::copy_whole(engine::Captures& captures, const format::RankRecord& record,
                                 const std::shared_ptr<store::ImageReader>& image) try {
   engine::Image& to = captures.images.front();

@@ -20,21 +20,21 @@
 
 namespace diapause::library {
 
-// The data that a checkpoint captures.
+// Says what a checkpoint captures.
 struct Subject {
   capture::BlockSource& source;
   format::ImageIndex index;
   // Memory of the program that `source` reads, if it does.
   std::vector<capture::SourceRegion> memory;
-  double called_s = sys::monotonic_s();  // when the program began to wait
-  Status ready = {};                     // why this rank has nothing to capture
+  double called_s = sys::monotonic_s();  // time at which the program began to wait
+  Status ready = {};                     // the reason why this rank has nothing to capture
 };
 
 // A capture that was handed over.
 struct Taken {
   std::uint64_t request = 0;      // its number at the host
-  std::uint64_t image_bytes = 0;  // of this rank
-  // Why this rank has no image for the background; the request exists all the same.
+  std::uint64_t image_bytes = 0;  // bytes of this rank's image
+  // Says why this rank has no image for the background; the request exists all the same.
   Status captured;
 };
 
@@ -58,9 +58,9 @@ class ImageCapture {
   // only if nothing was handed over on any rank. Collective.
   Result<Taken> take(Subject subject, const engine::Decision& decision);
 
-  // Captures an image that was fetched, rather than the program's memory; `source` reads it. The
-  // copy is made in the background, which the host must have; after that, `handed_over` is called
-  // in another thread. Collective.
+  // Captures an image that was fetched, and not the program's memory; `source` reads it. The copy
+  // is made in the background, which the host must have. After that, `handed_over` is called in
+  // another thread. Collective.
   Result<Taken> take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
                             const engine::Decision& decision, std::function<void()> handed_over);
 
@@ -69,14 +69,15 @@ class ImageCapture {
     std::shared_ptr<store::ImageReader> image;  // null if this rank's image is not missing
     std::optional<store::Slot> slot;
   };
-  // Hands over that files of a version are missing in that tier, to be put back. An image without a
-  // slot is copied like that of take_behind(), or, without a background, in the call. Collective.
+  // Asks the background to put back the files of a version that are missing in that tier. An image
+  // without a slot is copied like that of take_behind(), or, without a background, in the call.
+  // Collective.
   Result<Taken> put_back(Fetched fetched, const format::Manifest& manifest, config::TierKind tier,
                          std::function<void()> handed_over);
 
   // Prepares a slot in the background for the next capture of these regions, and releases the
-  // memory of other slots. Called while nothing is in flight; the next capture completes what is
-  // missing. Not collective.
+  // memory of other slots. It is called while nothing is in flight, and the next capture completes
+  // what is missing. Not collective.
   void keep_slot_ready(format::ImageIndex index);
 
   // Returns whether the last capture is complete, so that the program may free its memory.
@@ -113,13 +114,13 @@ class ImageCapture {
   engine::Host& host_;
   engine::LedgerWriter& ledger_;
   std::unique_ptr<capture::Capturer> capturer_;
-  // The tier other than the best that a message reported.
+  // This is the tier, other than the best, that a message has reported.
   std::optional<config::TierKind> told_of_capture_in_;
   bool are_devices_about_ = false;
   std::uint64_t slot_contents_ = 0;              // numbers given to slots
   std::optional<format::VersionId> unreported_;  // version whose capture is not in the ledger yet
   unsigned ranks_on_machine_ = 1;
-  BackgroundTask drain_;  // of the open capture
+  BackgroundTask drain_;  // task of the open capture
   std::atomic<bool> stops_preparing_ = false;
   // Prepares a slot for the next capture; never runs at the same time as drain_.
   BackgroundTask preparation_;

@@ -1,4 +1,4 @@
-// Opening and closing an instance, and protecting regions.
+// Opens and closes an instance, and protects regions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -268,7 +268,7 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
                                                                    whole->job,
                                                                    std::move(whole->neighbours),
                                                                    whole->identity});
-  if (!context->neighbours.empty()) context->neighbours.pop_back();  // the dedicated rank
+  if (!context->neighbours.empty()) context->neighbours.pop_back();  // this is the dedicated rank
   Opened opened;
   Status mine;
   if (parted.is_dedicated) {
@@ -355,7 +355,7 @@ Engine::~Engine() {
     if (capture_) capture_->report();
     if (ledger_.is_open()) ledger_.append(*context_, engine::close_line());
   } catch (...) {
-    // Lack of memory. A missing line in the ledger must not take the program down.
+    // Memory was short. A missing line in the ledger must not take the program down.
   }
 }
 

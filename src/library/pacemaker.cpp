@@ -86,7 +86,7 @@ policy::Pace Pacemaker::pace() const {
   return pace_;
 }
 
-// Reads the new lines. What cannot be read now is read the next time.
+// Reads the new lines. Lines that cannot be read now are read the next time.
 void Pacemaker::read_ledger() {
   if (!ledger_) return;
   const auto size = ledger_->size();

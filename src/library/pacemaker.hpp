@@ -34,7 +34,7 @@ class Pacemaker {
  private:
   // The data that only the program's thread knows.
   struct Word {
-    double bytes = 0;  // of all ranks
+    double bytes = 0;  // bytes of all ranks
     std::array<bool, 5> possible{};
   };
   void choose(const Word& word);

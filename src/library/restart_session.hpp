@@ -28,9 +28,9 @@ class RestartSession {
       : context_(context), host_(host), regions_(regions), again_note_(note) {}
 
   // Chooses a version, fetches its images and pins it, so that the restart is open. The versions
-  // that turned out to be lost since forget_lost() are passed over. Errors: those of
-  // VersionSearch::run(); Code::argument if a restart is open or the ranks do not ask alike.
-  // Collective.
+  // that turned out to be lost since forget_lost() are passed over. It fails as
+  // VersionSearch::run() does, and with Code::argument if a restart is open or if the ranks do not
+  // ask for the same version. Collective.
   Status begin(const WantedVersion& wanted);
   // Reads these protected regions, or all of them if there are no names, into the program's memory.
   // Nothing is written on any rank before the regions of all ranks fit. Code::mismatch and
@@ -80,10 +80,10 @@ class RestartSession {
   std::optional<engine::Restart> restart_;
   LostVersions lost_;
   std::string reason_;
-  std::map<std::byte*, sys::PrivateMemory> mapped_;  // by its first byte
-  std::unique_ptr<engine::Scrub> scrub_;  // of this rank's image, if it was left to be checked
-  bool is_scrubbed_ = true;               // and all ranks know the result
-  std::optional<Error> scrub_found_;      // until another restart succeeds
+  std::map<std::byte*, sys::PrivateMemory> mapped_;  // by the address of the first byte
+  std::unique_ptr<engine::Scrub> scrub_;  // for this rank's image, if it was left to be checked
+  bool is_scrubbed_ = true;               // also: all ranks know the result
+  std::optional<Error> scrub_found_;      // it is kept until another restart succeeds
 };
 
 }  // namespace diapause::library

@@ -24,7 +24,7 @@ Result<double> Engine::agree_on_time() {
   return of_root.now_s;
 }
 
-// Returns the level that is due at this call; 0 for none. Equal on all ranks.
+// Returns the level that is due at this call, or 0 if none is. It is equal on all ranks.
 Result<int> Engine::decide_level() {
   if (!schedule_.tick()) return schedule_.calls_due();
   if (schedule_.wants_pace() && pacemaker_) pacemaker_->consider(regions_.bytes());

@@ -35,10 +35,11 @@ class VersionSearch {
                 const LostVersions& lost)
       : context_(context), wanted_(wanted), lost_(lost) {}
 
-  // Fetches the newest version of the number that is wanted whose images all ranks can have.
-  // Errors: Code::not_found; Code::mismatch if another number of ranks has written the version;
-  // Code::corrupt or Code::io if none can be had; Code::comm; Code::again if the system was short
-  // of something, so that a version may be sound and could not be read. Called once. Collective.
+  // Fetches the newest version with the wanted number whose images all ranks can have. It fails
+  // with Code::not_found, with Code::mismatch if another number of ranks has written the version,
+  // with Code::corrupt or Code::io if no version can be had, with Code::comm, and with Code::again
+  // if the system was short of something, so that a version may be sound and could not be read. It
+  // is called once. Collective.
   Result<engine::Restart> run();
 
   // A line for each tier and version that was passed over, with the cause.

@@ -16,7 +16,7 @@ struct Flight {
   std::uint64_t request = 0;  // its number at the host
   std::uint64_t version = 0;
   int level = 0;
-  std::uint64_t bytes = 0;  // of this rank's image
+  std::uint64_t bytes = 0;  // size of this rank's image
   engine::Progress progress;
   // The version was restored, and is taken again to put back its redundancy.
   bool is_repair = false;

@@ -16,9 +16,9 @@ struct StoredGroup {
   GroupLayout layout;
   ReedSolomon code;
   std::uint64_t chunk_bytes = 0;
-  std::vector<std::uint64_t> sizes;       // of the images
-  std::vector<ByteVector> padded_images;  // k chunks each
-  std::vector<ByteVector> parities;       // m chunks each
+  std::vector<std::uint64_t> sizes;       // sizes of the images
+  std::vector<ByteVector> padded_images;  // each has k chunks
+  std::vector<ByteVector> parities;       // each has m chunks
 
   std::byte* chunk(std::uint32_t member, std::uint32_t row) {
     auto& file = layout.holds_parity(member, row) ? parities[member] : padded_images[member];

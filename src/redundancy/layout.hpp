@@ -25,7 +25,7 @@ namespace diapause::redundancy {
 
 class GroupLayout {
  public:
-  // Requires 1 <= m < n <= 255; Code::argument otherwise.
+  // Requires 1 <= m < n <= 255, and fails with Code::argument otherwise.
   static Result<GroupLayout> create(std::uint32_t n, std::uint32_t m);
 
   std::uint32_t n() const { return n_; }
@@ -36,7 +36,7 @@ class GroupLayout {
   // Returns the position of the member's chunk in the codeword of that row: data 0..k-1 (members in
   // ascending order), parity k..n-1 (members r, r+1, ... mod n).
   std::uint32_t position(std::uint32_t member, std::uint32_t row) const;
-  // The inverse of position().
+  // Returns the inverse of position().
   std::uint32_t member_at(std::uint32_t position, std::uint32_t row) const;
   // Returns which chunk of the member's image (0..k-1) or of its parity file (0..m-1) lies in that
   // row.
@@ -57,10 +57,10 @@ class GroupLayout {
 // node_count >= 2.
 std::uint32_t partner_node(std::uint32_t node, std::uint32_t node_count);
 
-// Level 2: entry r of the result is the rank whose node keeps the copy of rank r. It is on
-// partner_node(), with the same local index, modulo the number of ranks there. Code::argument with
-// fewer than two nodes. Here and below, nodes are numbered from 0 without gaps (Code::argument
-// otherwise).
+// For level 2, entry r of the result is the rank whose node keeps the copy of rank r. It is on
+// partner_node(), and has the same local index, modulo the number of ranks there. With fewer than
+// two nodes it fails with Code::argument. Here and below, nodes are numbered from 0 without gaps,
+// or the result is Code::argument.
 Result<std::vector<std::uint32_t>> partners(std::span<const std::uint32_t> node_of_rank);
 
 // A set of nodes whose ranks form groups with one another: `count` consecutive nodes from `first`.

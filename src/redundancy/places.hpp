@@ -1,4 +1,4 @@
-// Where the files of a version belong, as its manifest and today's nodes say. Pure.
+// Decides where the files of a version belong, by its manifest and today's nodes. The code is pure.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace diapause::redundancy {
 // The files of one version in one place (a node's tier, or the global tier), as far as they are
 // known to be intact.
 struct Holdings {
-  std::set<std::uint32_t> images;  // by rank, own images and copies alike, wherever the rank ran
+  std::set<std::uint32_t> images;  // by rank: own images and copies alike, wherever the rank ran
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;  // (group, member index)
 };
 
@@ -32,7 +32,7 @@ const char* source_kind_name(
 
 struct Source {
   SourceKind kind = SourceKind::none;
-  std::uint32_t node = 0;  // peer_node: index into the given nodes
+  std::uint32_t node = 0;  // index into the given nodes, for peer_node
 };
 
 struct RecoveryPlan {

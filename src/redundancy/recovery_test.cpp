@@ -63,7 +63,7 @@ Stored four_nodes_of_two(int level, std::uint32_t parity = 1) {
   return stored;
 }
 
-// The promise of the levels, stated independently, for four nodes in a ring.
+// States the promise of the levels independently, for four nodes in a ring.
 bool survives(int level, std::uint32_t parity, std::uint32_t lost) {
   const bool neighbours = (lost & (lost >> 1 | (lost & 1U) << 3)) != 0;
   if (level == 1) return lost == 0;

@@ -1,5 +1,5 @@
-// Reed-Solomon arithmetic over GF(2^8) by ISA-L, with a Cauchy matrix: any k of the k+m chunks of a
-// codeword determine the others.
+// Computes Reed-Solomon codes over GF(2^8) by ISA-L, with a Cauchy matrix: any k of the k+m chunks
+// of a codeword determine the others.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class ReedSolomon {
                   std::span<std::byte* const> parity) const;
 
   // Computes the `wanted` chunks (indices 0..k+m-1, data first) from k available ones.
-  // `available_indices` must have exactly k different indices; Code::argument otherwise.
+  // `available_indices` must have exactly k different indices, or the result is Code::argument.
   class Decoder {
    public:
     void decode(std::span<const std::byte* const> available, std::span<std::byte* const> wanted,

@@ -26,8 +26,8 @@ struct SharedLayout {
 // There is at least one file, and at most one per rank.
 std::vector<std::uint32_t> spread_over_files(std::uint32_t ranks, std::uint32_t files);
 
-// `file_of_rank` numbers the files from 0. In a file, images lie in the order of their ranks.
-// Code::argument if a file would exceed the largest possible size.
+// `file_of_rank` numbers the files from 0. In a file, images lie in the order of their ranks. The
+// result is Code::argument if a file would exceed the largest possible size.
 Result<SharedLayout> lay_out_files(std::span<const std::uint64_t> image_bytes,
                                    std::span<const std::uint32_t> file_of_rank);
 

@@ -15,7 +15,7 @@ namespace diapause::redundancy {
 
 // The files of a version in one place, as far as they are known to be intact.
 struct Evidence {
-  std::string node;                            // empty: the global tier
+  std::string node;                            // empty for the global tier
   const format::Manifest* manifest = nullptr;  // null: there is no sound one
   Holdings holdings;
 };
@@ -46,12 +46,12 @@ class Remains {
 };
 
 struct Assessment {
-  bool restorable = false;                 // as it is now
+  bool restorable = false;                 // whether it can be restored as it is now
   std::vector<std::uint32_t> missing;      // ranks that are missing, if it is not restorable
   std::vector<Source> sources;             // one per rank; empty if no manifest is left
   std::vector<std::uint32_t> fatal_nodes;  // nodes whose loss alone is fatal
   bool pairs_tried = false;  // false: there are fewer than two nodes, or too many pairs to try
-  std::uint64_t pairs = 0;   // how many pairs there are
+  std::uint64_t pairs = 0;   // number of pairs
   std::uint64_t fatal_pairs = 0;
   std::vector<Loss> fatal_pair_examples;  // the first kMostExamples
   bool survives_all_nodes = false;        // it survives if only the global tier is left

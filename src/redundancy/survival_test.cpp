@@ -20,7 +20,7 @@ format::Manifest manifest_of_four_nodes(std::uint32_t levels) {
   return manifest;
 }
 
-// Evidence of rank r's image on node r, and with `copies` also on the next node.
+// Returns evidence of rank r's image on node r, and with `copies` also on the next node.
 std::vector<Evidence> images(const format::Manifest& manifest, bool copies) {
   std::vector<Evidence> evidence;
   for (std::uint32_t node = 0; node < 4; ++node) {

@@ -21,7 +21,7 @@ constexpr std::size_t kDepth = 8;  // reads in flight, of each thread
 struct Block {
   std::size_t region;
   std::uint64_t number;
-  std::uint64_t offset;  // in the image
+  std::uint64_t offset;  // place in the image
   std::uint64_t length;
 };
 
@@ -56,7 +56,7 @@ std::vector<Piece> cut(const format::ImageIndex& index, const std::vector<bool>&
   return pieces;
 }
 
-// Reads pieces in their order, several ahead. For one thread.
+// Reads pieces in their order, several ahead. One thread uses it.
 class PieceReader {
  public:
   PieceReader(const sys::File& file, std::uint64_t begin, const std::string& name)

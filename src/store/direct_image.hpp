@@ -22,7 +22,7 @@
 namespace diapause::store {
 
 // Takes a block that was checked: its region, where it begins in the region, and its bytes, which
-// are there during the call only. Called from several threads at once.
+// exist only during the call. Several threads call it at once.
 using TakeBlock = std::function<Status(std::size_t region, std::uint64_t offset, ByteView bytes)>;
 
 class DirectImage {

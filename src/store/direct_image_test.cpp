@@ -19,7 +19,7 @@ using testing::HasSubstr;
 struct Disk {
   ByteVector bytes;
   std::atomic<std::uint64_t> bytes_read = 0;
-  std::atomic<int> error = 0;  // of the next read
+  std::atomic<int> error = 0;  // errno of the next read
 };
 
 class DiskQueue : public sys::ReadQueue {

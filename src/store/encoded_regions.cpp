@@ -9,8 +9,8 @@
 namespace diapause::store {
 namespace {
 
-// Fails if there is no decoder for the region. What its blocks say of themselves is checked when
-// they are decoded.
+// Fails if there is no decoder for the region. The headers of its blocks are checked when they are
+// decoded.
 Status check_codec(const format::Region& region) {
   const auto codec = codec::make_codec(static_cast<codec::CodecId>(region.compression.codec));
   if (codec) return {};

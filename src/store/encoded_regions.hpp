@@ -51,7 +51,7 @@ class EncodedRegions {
  private:
   struct Region {
     codec::BlockPlan plan;
-    std::vector<std::uint64_t> begins;  // of each block in the image
+    std::vector<std::uint64_t> begins;  // where each block begins in the image
   };
 
   std::vector<std::optional<Region>> regions_;  // by number; empty if none is compressed

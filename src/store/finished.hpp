@@ -30,7 +30,7 @@ Result<FinishedMark> decode_finished(const std::string& text);
 
 // An empty mark if there is none in `job`, the job's directory of the global tier.
 Result<FinishedMark> read_finished(const sys::Directory& job);
-// Durable when this returns. By one process of the job.
+// Writes the mark, which is durable when this returns. One process of the job calls it.
 Status write_finished(const sys::Directory& job, const FinishedMark& mark);
 
 }  // namespace diapause::store

@@ -21,7 +21,8 @@ TEST(Finished, IsReadAsItWasWritten) {
   }
 }
 
-// What the first version wrote stays readable for ever; docs/formats/finished.md shows the same.
+// A mark that the first version wrote stays readable for ever; docs/formats/finished.md shows the
+// same one.
 TEST(Finished, OfTheFirstFormatVersionIsRead) {
   const auto read = decode_finished(
       "diapause finished 1\n"

@@ -46,7 +46,7 @@ FoundJob look_at_job(const sys::Directory& root, const std::string& name) {
   return found;
 }
 
-// When the newest version there was taken; 0: there is none.
+// Returns when the newest version there was taken, or 0 if there is none.
 std::uint64_t newest_version_ns(const sys::Directory& root, const std::string& name) {
   const auto job = root.open_child(name);
   if (!job) return 0;
@@ -114,7 +114,7 @@ Result<std::vector<FoundJob>> find_jobs(const sys::Directory& root, std::string_
   std::vector<FoundJob> found;
   for (const sys::DirectoryEntry& entry : entries) {
     if (!is_key_of(entry.name, name))
-      continue;  // also a link or a file in its place: it shows when it is opened
+      continue;  // it may be a link or a file, which shows when it is opened
     FoundJob one = look_at_job(root, entry.name);
     const bool is_named = one.standing != Standing::unnamed;
     const bool is_second =

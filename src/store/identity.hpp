@@ -27,7 +27,7 @@ struct FoundJob {
   std::string directory;         // its name in the root
   format::JobIdentity identity;  // empty where it is unnamed
   Standing standing = Standing::unnamed;
-  std::string trouble;  // why an identity that is there cannot be read
+  std::string trouble;  // the reason why an existing identity cannot be read
 };
 
 // Code::not_found where there is none.
@@ -61,9 +61,9 @@ const FoundJob& choose_job(const sys::Directory& root, const std::vector<FoundJo
 // The same for everybody who asks on this machine, as long as it is there.
 std::string own_root(sys::Kernel& kernel, const std::string& usual);
 
-// A node's directories in `job`, of a node tier, that bear no name of a node that there is: this
-// machine had another name when it made them. What lies in them becomes `node`'s; those in use are
-// left alone. Returns the old names.
+// Finds a node's directories in `job`, of a node tier, whose names are no present name of a node:
+// this machine had another name when it made them. Their contents become `node`'s; directories in
+// use are left alone. Returns the old names.
 Result<std::vector<std::string>> take_over_renamed(const sys::Directory& job,
                                                    const std::string& node,
                                                    const std::set<std::string>& nodes_there_are);

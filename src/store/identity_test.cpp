@@ -30,7 +30,7 @@ class IdentityOnDisk : public testing::Test {
   sys::Directory directory(const std::string& name) const {
     return std::move(*sys::Directory::make_private(sys::real_kernel(), path_ / name));
   }
-  // A job's directory in the root of a tier.
+  // Makes a job's directory in the root of a tier.
   format::JobIdentity bear(const std::string& root) const {
     const sys::Directory tier = directory(root);
     format::JobIdentity identity = *draw_identity("heat", tier.real_path());
@@ -95,7 +95,7 @@ TEST_F(IdentityOnDisk, RootsOfOtherUsersAreLeftAlone) {
   const std::string usual = path_ / "diapause-1";
   EXPECT_EQ(own_root(sys::real_kernel(), usual), usual);
   fs::create_directory(usual);
-  fs::permissions(usual, fs::perms::all);  // as good as another user's
+  fs::permissions(usual, fs::perms::all);  // it is now as bad as another user's
   EXPECT_EQ(own_root(sys::real_kernel(), usual), usual + "-1");
   directory("diapause-1-1");
   fs::permissions(usual, fs::perms::owner_all);

@@ -25,7 +25,7 @@ struct ExpectedImage {
   std::uint32_t part = 0;
   std::uint32_t rank_count = 0;
   format::ImageRecord record;
-  std::uint64_t offset = 0;  // in its file
+  std::uint64_t offset = 0;  // place in its file
 };
 
 // A rank's image in a file of its own.
@@ -126,12 +126,12 @@ class ImageReader {
   format::ImageHeader header_;
   format::ImageIndex index_;
   EncodedRegions encoded_;
-  EncodedRegions::Workspace workspace_;  // of read_block()
+  EncodedRegions::Workspace workspace_;  // memory for read_block()
   std::unique_ptr<DirectImage> direct_;
   Storage storage_ = Storage::memory;
 };
 
-// Where the images of a kind of tier lie.
+// Says where the images of a kind of tier lie.
 struct LocatedImage {
   std::string file;
   ExpectedImage expected;
@@ -139,7 +139,7 @@ struct LocatedImage {
 LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest,
                           std::uint32_t rank);
 
-// `size` bytes of a file from `offset` on.
+// Gives `size` bytes of a file from `offset` on.
 std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t offset, std::uint64_t size);
 
 }  // namespace diapause::store

@@ -30,7 +30,7 @@ std::optional<std::uint32_t> parse_image_name(std::string_view name);
 std::string parity_name(std::uint32_t group, std::uint32_t member);
 std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_parity_name(std::string_view name);
 
-// A file that ranks share in the global tier.
+// Returns the name of a file that ranks share in the global tier.
 std::string shared_name(std::uint32_t number);
 std::optional<std::uint32_t> parse_shared_name(std::string_view name);
 

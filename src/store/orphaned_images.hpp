@@ -29,8 +29,8 @@ Result<OrphanedImage> find_orphaned_image(const sys::Directory& place, const std
 // Code::corrupt if index and header do not belong together.
 Result<ImageReader> open_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan);
 
-// Syncs it and gives it its name in the directory of its version, which is made. Not durable before
-// that is synced.
+// Syncs the image, makes the directory of its version, and gives the image its name there. It is
+// not durable before that directory is synced.
 Status settle_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan);
 
 }  // namespace diapause::store

@@ -31,8 +31,9 @@ class Slot {
   MutableBytes mapping() const { return {mapping_, mapping_ == nullptr ? 0 : capacity_}; }
   const sys::File& file() const { return file_; }
   std::uint64_t capacity() const { return capacity_; }
-  const std::string& name() const { return name_; }  // in spare/
-  bool is_settled() const { return is_settled_; }    // part of a version, and not in spare/
+  const std::string& name() const { return name_; }  // name in spare/
+  // Whether it is part of a version, and not in spare/.
+  bool is_settled() const { return is_settled_; }
   bool is_open() const { return file_.is_open(); }
 
   // Returns the number that the caller has given to the last capture in this slot. It is 0 if there
@@ -63,7 +64,7 @@ class Slot {
   std::uint64_t capacity_ = 0;
   std::uint64_t content_ = 0;
   std::uint64_t unprepared_ = 0;  // bytes that prepare() is to reserve; 0: none
-  bool is_to_be_mapped_ = false;  // by prepare()
+  bool is_to_be_mapped_ = false;  // set by prepare()
   std::string name_;
   bool is_settled_ = false;
   bool is_borrowed_ = false;  // it belongs to another process, which waits for it

@@ -15,7 +15,7 @@ constexpr std::uint64_t kLargestManifest = 256 * kMiB;
 
 struct Expected {
   format::VersionId id;
-  std::string_view job_key;  // "": of any
+  std::string_view job_key;  // empty for every job
 };
 
 Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name,
@@ -104,7 +104,7 @@ class Surveyor {
   // A job that is started refuses a link or a file where its directory should be.
   void refuse_what_is_no_directory(const sys::Directory& root) {
     const auto entries = root.list();
-    if (!entries) return;  // told already
+    if (!entries) return;  // the failure is told already
     for (const sys::DirectoryEntry& entry : *entries) {
       if (entry.is_directory || !is_job_key(entry.name)) continue;
       if (const auto opened = root.open_child(entry.name); !opened) problem(opened.error());
@@ -156,7 +156,7 @@ class Surveyor {
 
   void problem(const Error& error) {
     if (error.code != Code::not_found)
-      survey_.problems.push_back(error.message);  // else gone while we looked
+      survey_.problems.push_back(error.message);  // otherwise the version has gone while we looked
   }
 
   config::TierKind kind_;

@@ -1,5 +1,5 @@
-// Looking without being part of a job: keeps no lock, makes and changes nothing, and may run beside
-// jobs. What it finds may be gone when it is opened.
+// Looks at tiers without being part of a job: it holds no lock, makes and changes nothing, and may
+// run beside jobs. A version that it finds may be gone when it is opened.
 #pragma once
 
 #include <set>
@@ -33,7 +33,7 @@ struct Survey {
   std::vector<std::string> problems;  // directories that could not be read
 };
 
-// All jobs and nodes below the root of a tier. A root that is not there holds nothing.
+// Finds all jobs and nodes below the root of a tier. A root that does not exist holds nothing.
 Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string& root);
 
 // Returns whether a job uses the place now, as far as this machine can tell.
@@ -44,7 +44,7 @@ bool is_in_use(const SurveyedPlace& place);
 Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place,
                                                 std::string_view job_key = "");
 
-// One of them by its number. Code::not_found if it is not there.
+// Finds one of them by its number. The result is Code::not_found if it does not exist.
 Result<FoundVersion> scan_version(const sys::Directory& place, const format::VersionId& id,
                                   std::string_view job_key = "");
 

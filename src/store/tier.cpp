@@ -414,7 +414,7 @@ void Tier::give_back(Slot slot) {
   spares_.erase(smallest);
 }
 
-// Whoever has lent it sees that it is gone.
+// The process that has lent the slot sees that it is gone.
 void Tier::discard(Slot slot) {
   if (!slot.is_settled_) (void)spare_.remove_file(slot.name_);
 }

@@ -1,11 +1,12 @@
 // A place that holds versions of one job: a node's memory or local disk, or the global directory.
-// Knows how files become visible and how they go away; nothing of levels.
+// It knows how files become visible and how they go away, but knows no levels.
 //
-// Publication: every file is written under spare/, synced, renamed into its version directory, and
-// what lies there under its name is proven to be this file; when all ranks have done so, the
-// directory is synced and the manifest is written the same way, twice. A version exists when one of
-// its manifests does. Removal goes backwards: manifests first, then the directory's sync, then the
-// rest. On a file system in memory nothing is synced.
+// To publish a version, every file is written under spare/, synced and renamed into its version
+// directory; then the file that lies there under its name is proven to be this one. When all ranks
+// have done so, the directory is synced, and the manifest is written in the same way, twice. A
+// version exists when one of its manifests does. A removal goes backwards: the manifests are
+// removed first, then the directory is synced, then the rest is removed. On a file system in memory
+// nothing is synced.
 //
 // Each rank has a Tier object of its own over the same directory. Not thread-safe.
 #pragma once
@@ -37,16 +38,17 @@ struct DamagedFile {
 // verified when they are opened.
 struct FoundVersion {
   format::VersionId id;
-  std::optional<format::Manifest> manifest;  // sound, and of this version and job
+  std::optional<format::Manifest> manifest;  // it is sound, and belongs to this version and job
   std::set<std::uint32_t> images;            // in files of their own
   std::set<std::uint32_t> shared_files;      // global: which images they hold, the manifest says
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
   std::vector<DamagedFile> damaged_manifests;  // copies that are there and damaged
-  // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty
-  // if all is well, and if there never was one: a checkpoint that did not come to its end.
+  // Says why there is no manifest although there was one, or which copy of it is damaged or
+  // missing. It is empty if all is well, and also if there never was a manifest, because the
+  // checkpoint did not come to its end.
   std::string problem;
   bool is_unreadable = false;  // it cannot be read, and may be sound
-  // And `problem` may be none a moment later: diapause::is_of_the_moment.
+  // Says that `problem` may be gone a moment later (diapause::is_of_the_moment).
   bool is_of_the_moment = false;
 
   bool operator==(const FoundVersion&) const = default;
@@ -62,7 +64,8 @@ class Tier {
   config::TierKind kind() const { return kind_; }
   const std::string& path() const { return directory_.path(); }
   const sys::Directory& directory() const { return directory_; }
-  bool is_in_memory() const;  // of this machine: false if that cannot be asked
+  // Returns whether it lies in this machine's memory; false if that cannot be asked.
+  bool is_in_memory() const;
 
   // Takes the lock for as long as this object lives. One process of the node calls this; for the
   // global tier, one process of the job.
@@ -71,14 +74,14 @@ class Tier {
   // acquires a slot.
   Status clear_spares() const;
 
-  // Every version directory, newest first.
+  // Returns every version directory, newest first.
   Result<std::vector<FoundVersion>> scan() const;
   Result<ImageReader> open_image(const format::VersionId& version, const std::string& file,
                                  const ExpectedImage& expected) const;
 
-  // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different
-  // ranks apart. Code::full names the tier, what is needed and what there is. In memory a file
-  // counts from here on, also with other ranks of the node, whenever it is filled.
+  // Gives a file of at least `bytes` under spare/, recycled or new. `owner` keeps the names of
+  // different ranks apart. Code::full names the tier, what is needed and what there is. In memory a
+  // file counts from here on, also for other ranks of the node, whenever it is filled.
   Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use = SlotUse::other);
   void give_back(Slot slot);  // one that was acquired and not settled
   void discard(Slot slot);    // the same, of one that is not to be used again
@@ -106,10 +109,10 @@ class Tier {
 
   // A file that another rank has acquired, to write a part of it: Slot::name() there.
   Result<sys::File> open_spare(const std::string& name) const;
-  Result<sys::File> read_spare(const std::string& name) const;  // through the page cache
+  Result<sys::File> read_spare(const std::string& name) const;  // it is read through the page cache
   // Leaves the directory of the version open for the calls below, until another is made.
   Status make_version(const format::VersionId& version);
-  // Syncs the slot, gives it its final name and proves it. Not durable before sync_version.
+  // Syncs the slot, gives it its final name and proves it. It is not durable before sync_version().
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
   // Checks that `name` in the version is this slot's file. If it is not, Code::io names the path.
   Status prove(const Slot& slot, const format::VersionId& version, const std::string& name) const;
@@ -122,7 +125,7 @@ class Tier {
   Status remove_file(const format::VersionId& version, const std::string& name) const;
   Status remove_version(const format::VersionId& version) const;
   Status remove_unpublished(
-      const format::VersionId& version) const;  // what is left after unpublish()
+      const format::VersionId& version) const;  // removes the rest after unpublish()
   void drop_spares();
 
  private:
@@ -153,7 +156,8 @@ class Tier {
 
   config::TierKind kind_;
   std::string job_;
-  sys::Directory of_job_;  // that of the node lies in it; not open for the global tier
+  sys::Directory of_job_;  // the directory of the job, in which that of the node lies; not open for
+                           // the global tier
   sys::Directory directory_;
   sys::Directory spare_;
   std::optional<std::pair<format::VersionId, sys::Directory>> made_;

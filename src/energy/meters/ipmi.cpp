@@ -74,8 +74,8 @@ class Ipmi final : public Meter {
     if (!answer) {
       is_waiting_ = false;
       out.push_back({0, now_s, fail(answer.error())});
-    } else if (*answer &&
-               (*answer)->id == id_) {  // others are late answers to questions that were given up
+    } else if (*answer && (*answer)->id == id_) {
+      // Other answers are late ones to questions that were given up.
       is_waiting_ = false;
       out.push_back({0, now_s, watts_in((*answer)->data)});
     }

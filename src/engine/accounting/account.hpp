@@ -26,13 +26,13 @@ namespace diapause::engine {
 struct Phase {
   std::array<char, 16> name{};
   std::uint64_t version = 0;
-  std::int32_t level = 0;  // 0: of all levels, or of a restart
+  std::int32_t level = 0;  // 0 stands for all levels, or for a restart
   energy::Beside beside = energy::Beside::nothing;
   double from_s = 0;  // seconds of sys::monotonic_s()
   double to_s = 0;
   double share = 1;  // fraction of that time, because several phases may alternate in one step
-  std::uint64_t bytes = 0;  // protected bytes of all ranks of the job
-  governor::Ratios ratios;  // the clock that it ran at
+  std::uint64_t bytes = 0;  // protected bytes on all ranks of the job
+  governor::Ratios ratios;  // the clocks that the phase ran at
 
   double seconds() const { return (to_s - from_s) * share; }
 };
@@ -48,13 +48,13 @@ std::unique_ptr<energy::Sampler> start_sampler(const Context& context);
 // the background. All calls come from one thread.
 class Account {
  public:
-  // Takes the fields of a ledger line. Called in a thread of the account.
+  // Takes the fields of a ledger line. It is called in a thread of the account.
   using Deliver = std::function<void(const std::string& fields)>;
   // The objects around the account: where its data come from, and where its lines go.
   struct Environment {
     energy::Sampler* sampler = nullptr;  // must outlive the object; null: energy is not measured
     std::string actuator;  // name of the governor's actuator, for phases that it slowed
-    Deliver deliver;       // used by rank 0
+    Deliver deliver;       // used by rank 0 only
   };
   // Opens the account. Collective.
   Status open(const Context& context, Environment environment);
@@ -65,8 +65,9 @@ class Account {
   // moved through memory.
   void add(const Phase& phase);
   // Divides the energy used since the last call among the phases and the program, adds up all
-  // machines, and delivers the result. With a single machine everything is done in the background;
-  // with several, everything but collecting the data. Collective.
+  // machines, and delivers the result. With a single machine everything is done in the background.
+  // With several machines the data is collected in the call, and the rest is done in the
+  // background. Collective.
   Status end_period(const Context& context);
   // Waits until everything is delivered.
   void wait() {
@@ -97,8 +98,8 @@ class Account {
   std::string actuator_;
   Deliver deliver_;
   energy::Charger charger_;
-  std::optional<energy::ProcessorTimeReader> processor_times_;  // none: nobody can tell
-  std::vector<Phase> phases_;                                   // since period_from_s_
+  std::optional<energy::ProcessorTimeReader> processor_times_;  // null if nobody can tell
+  std::vector<Phase> phases_;                                   // the phases since period_from_s_
   double period_from_s_ = 0;
   std::optional<BackgroundWorker> background_;  // the last member, so that it is destroyed first
 };

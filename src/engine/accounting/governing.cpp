@@ -97,7 +97,7 @@ std::optional<double> NodeGovernor::node_joules(double from_s, double to_s) {
   if (total.zones.empty() || total.kind != energy::Kind::measured) return std::nullopt;
   const energy::Amount used = sampler_->between(from_s, to_s).total;
   if (used.gap_s > kLeastGapS) return std::nullopt;
-  // What a generic profile guesses about the rest is no basis for a decision.
+  // A generic profile guesses the power of the rest, which is no basis for a decision.
   if (sampler_->profile().name == "generic" &&
       !energy::is_covered(total.name, energy::Domain::other))
     return std::nullopt;
@@ -133,8 +133,8 @@ std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy
     return policy::NodePower{
         {scale * curve->a.value, curve->b.value, scale * curve->c.value, base_ghz}, rest_w};
   }
-  // The curve is of the package, with all cores busy or with one. What of it depends on the clock
-  // is the cores'; of the rest, most is drawn by an idle package too.
+  // The curve belongs to the package, with all cores busy or with one. The part of it that depends
+  // on the clock is drawn by the cores; most of the rest is drawn by an idle package, too.
   const double all_dynamic_w =
       (is_of_one_core ? idle_w + core_w : package_w) * (1 - curve->c.value / at_base);
   const double dynamic_w =

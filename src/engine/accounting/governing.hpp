@@ -48,7 +48,7 @@ class NodeGovernor {
   const bool is_background_;
   energy::Sampler* const sampler_;
   std::unique_ptr<governor::Governor> governor_;
-  std::optional<double> begun_s_;  // when the present checkpoint began
+  std::optional<double> begun_s_;  // time at which the present checkpoint began
   std::optional<double> interval_s_;
 };
 

@@ -24,7 +24,7 @@ struct CheckpointLine {
   governor::Ratios capture_ratios;
   const std::vector<Phase>* steps = nullptr;
   std::string actuator;  // name of the governor's actuator; empty: the governor is off
-  std::string error;     // empty: none
+  std::string error;     // empty if there is none
 };
 
 struct RestartLine {
@@ -35,14 +35,14 @@ struct RestartLine {
   std::vector<std::string> sources;
   bool healed = false;
   double seconds = 0;
-  double greatest_error = 0;  // of the restored values; 0: they are exact
+  double greatest_error = 0;  // greatest error of the restored values; 0 if they are exact
 };
 
 struct StopLine {
   std::uint32_t incarnation = 0;
   std::string why;
   std::uint64_t version = 0;  // number of the last checkpoint
-  int level_reached = 0;      // 0: it failed
+  int level_reached = 0;      // 0 if it failed
 };
 
 struct ScheduleLine {

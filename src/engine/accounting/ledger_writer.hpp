@@ -31,7 +31,8 @@ class LedgerWriter {
   std::optional<energy::Ledger> ledger_;
   std::deque<std::string> waiting_;
   bool is_failing_ = false;
-  std::optional<std::string> untold_;  // why lines have to wait, if that is not logged yet
+  // The reason why lines have to wait, unless that is logged already.
+  std::optional<std::string> untold_;
 };
 
 }  // namespace diapause::engine

@@ -24,7 +24,7 @@ class StepPower {
   StepPower(const Context& context, energy::Sampler* sampler)
       : context_(context), sampler_(weighs_joules(context) ? sampler : nullptr) {}
 
-  // Learns from the last step of this process. Called once for each, in their order.
+  // Learns from the last step of this process. It is called once for each step, in their order.
   void learn(const GlobalStep& step);
   // Returns the powers as far as they are known now.
   Draw draw() const;
@@ -40,7 +40,7 @@ class StepPower {
   std::optional<double> last_end_s_;
   // Fraction of the time of a step without compression in which this process had a processor.
   double busy_share_ = 0;
-  std::optional<double> write_w_, compress_w_;  // as measured
+  std::optional<double> write_w_, compress_w_;  // the measured powers
 };
 
 }  // namespace diapause::engine

@@ -16,8 +16,8 @@ codec::BlockPlan plan_of(const format::Region& region) { return {region, format:
 
 }  // namespace
 
-// The bytes of a raw region. Every block is compared with its checksum before any byte of it is
-// returned.
+// Gives the bytes of a raw region. Every block is compared with its checksum before any byte of it
+// is returned.
 class Encoding::CheckedRegion {
  public:
   CheckedRegion(ByteSource& image, const format::Region& region) : image_(image), region_(region) {}

@@ -25,7 +25,7 @@ std::optional<policy::CodecSample> measure(const codec::Method& method,
   if (!encoder) return std::nullopt;
   codec::Shape shape{region.type};
   shape.dims.back() = piece.size() / shape.element_bytes();
-  const auto warm = encoder->encode(piece, shape);  // to warm up its new memory
+  const auto warm = encoder->encode(piece, shape);  // this warms up the encoder's new memory
   const double start_s = sys::processor_s();
   const auto report = encoder->encode(piece, shape);
   const double took_s = sys::processor_s() - start_s;

@@ -21,7 +21,7 @@ namespace diapause::engine {
 struct EncodingPlan {
   struct Choice {
     codec::Method method{codec::CodecId::raw};
-    std::string reason;  // for people
+    std::string reason;  // for users
   };
   std::vector<Choice> choices;
   double sampling_s = 0;  // time spent on trying codecs for it
@@ -44,10 +44,10 @@ enum class Stored { as_it_is, compressed };
 
 // The total cost of the step of level 4 of one version in this process.
 struct GlobalStep {
-  std::uint64_t bytes = 0;  // of the program's data
+  std::uint64_t bytes = 0;  // bytes of the program's data
   double from_s = 0;        // seconds of sys::monotonic_s()
   double to_s = 0;
-  sys::ProcessorTime processor = {};  // of the thread, during the step
+  sys::ProcessorTime processor = {};  // time of the thread during the step
   Stored how = Stored::as_it_is;
   double encode_s = 0;  // seconds of it, for compression
 
@@ -57,7 +57,7 @@ struct GlobalStep {
 // Power of the machine in the step, in watts, while it compresses and while it writes.
 struct Draw {
   std::optional<double> compress_w, write_w;
-  std::string source;  // how the powers are known, or why they are not; for people
+  std::string source;  // says how the powers are known, or why they are not; for users
 };
 
 // The conditions when a version begins.
@@ -112,8 +112,8 @@ class EncodingPlanner {
   double slowdown_ = 1;
   std::uint64_t compressed_at_ = 0;  // number of the version
   std::uint64_t version_ = 0;
-  double sampling_s_ = 0;               // for the present plan
-  std::map<std::string, Known> known_;  // by name of the region
+  double sampling_s_ = 0;               // seconds spent on the present plan
+  std::map<std::string, Known> known_;  // by the name of the region
 };
 
 }  // namespace diapause::engine

@@ -313,8 +313,8 @@ class BackgroundHost : public Host {
   std::optional<Mailbox> mailbox_;
   // Only a node's first rank has it, if its thread must not communicate.
   std::shared_ptr<comm::Relay> relay_;
-  std::atomic<double> attended_s_ = sys::monotonic_s();  // when attend() was called last
-  std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if there is no dedicated rank
+  std::atomic<double> attended_s_ = sys::monotonic_s();  // time of the last call of attend()
+  std::unique_ptr<WorkerThread> thread_;  // in a node's first rank, if there is no dedicated rank
   bool is_started_ = false;
 };
 

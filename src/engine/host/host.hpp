@@ -19,7 +19,7 @@ namespace diapause::engine {
 struct Progress {
   bool is_done = false;
   std::uint32_t levels = 0;  // bit l: level l holds
-  Status result;             // if done: the first level that failed
+  Status result;             // once it is done: the error of the first level that failed
   std::uint64_t bytes_total = 0;
   double seconds = 0;  // if done: duration of the work behind the capture
 
@@ -44,13 +44,13 @@ class Host {
                                       store::SlotUse use) = 0;
 
   // Prepares a slot of the memory tier for the next capture of so many bytes, and releases the
-  // others. Returns no later than `stop` becomes true. Called between captures, by the thread that
-  // would call acquire() or one that it waits for. Not collective.
+  // others. Returns no later than `stop` becomes true. It is called between captures, by the thread
+  // that would call acquire() or by one that this thread waits for. Not collective.
   virtual void keep_slot_ready(std::uint64_t /*bytes*/, std::uint64_t /*least_free*/,
                                const std::atomic<bool>& /*stop*/) {}
 
-  // Called after a failure: closes the tier if its directory was deleted, so that acquire() makes
-  // it anew. Collective.
+  // Closes the tier if its directory was deleted, so that acquire() makes it anew. It is called
+  // after a failure. Collective.
   virtual Status check_tier(config::TierKind) { return {}; }
 
   // Returns a guard to hold while this rank captures so many bytes and the program waits. If the
@@ -111,9 +111,9 @@ Result<std::unique_ptr<Host>> open_inline_host(Context& context, LedgerWriter& l
 Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& ledger,
                                                ThreadsMay threads_may);
 
-// Opens a host in which the last rank of each node acts for the others; this is one of the others.
-// `whole` holds all ranks; the dedicated ones open a DedicatedRank meanwhile. Collective over
-// `whole`.
+// Opens a host in which the last rank of each node acts for the others. The calling rank is one of
+// the others. `whole` holds all ranks; the dedicated ones open a DedicatedRank meanwhile.
+// Collective over `whole`.
 Result<std::unique_ptr<Host>> open_rank_host(Context& context, const Context& whole);
 
 }  // namespace diapause::engine

@@ -131,7 +131,7 @@ void Mailbox::finish(std::uint64_t number, const Progress& progress) {
 Progress Mailbox::progress(std::uint64_t number) const {
   Progress progress;
   const Entry& result = entry(number);
-  if (result.number_plus_1.load() != number + 1) return progress;  // not begun
+  if (result.number_plus_1.load() != number + 1) return progress;  // it has not begun
   progress.is_done = result.is_done.load() != 0;
   progress.levels = result.levels.load();
   if (!progress.is_done) return progress;

@@ -32,28 +32,28 @@ enum class RequestKind : std::uint32_t {
 // bytes, because it is copied between processes.
 struct Message {
   RequestKind kind = RequestKind::stop;
-  // Capture: tier of the version; make_room: the tier.
+  // The tier of the version for a capture, or the tier in which to make room.
   config::TierKind node_tier = config::TierKind::memory;
   config::TierKind capture_tier = config::TierKind::memory;  // capture: tier where the image lies
-  Decision decision;                                         // capture
-  format::VersionId version;                                 // complete, reject, pin
-  ImageFacts facts;                                          // capture that succeeded
+  Decision decision;                                         // for a capture
+  format::VersionId version;                                 // for complete, reject and pin
+  ImageFacts facts;                                          // for a capture that succeeded
   double capture_s = 0;
   CaptureTimes times;
-  std::uint32_t phase_count = 0;  // for phases
+  std::uint32_t phase_count = 0;  // number of phases to account for
   std::array<Phase, 8> phases{};
-  std::int32_t code = 0;  // capture that failed: the base Code
-  // Capture that succeeded: name of the image's slot. Complete: the same, or empty without an
-  // image.
+  std::int32_t code = 0;  // the base Code of a capture that failed
+  // The name of the image's slot, for a capture that succeeded. For complete it is the same, or
+  // empty if there is no image.
   std::array<char, 64> slot_name{};
-  sys::FileId slot_id;           // and the identity of its file
-  std::array<char, 512> text{};  // the error message, if it failed
+  sys::FileId slot_id;           // the identity of the slot's file
+  std::array<char, 512> text{};  // the error message of a failure
 };
 
 class Mailbox {
  public:
-  static constexpr std::uint64_t kRequests = 16;  // by which a rank may be ahead
-  static constexpr std::uint64_t kResults = 64;   // that stay readable
+  static constexpr std::uint64_t kRequests = 16;  // so many requests a rank may be ahead
+  static constexpr std::uint64_t kResults = 64;   // so many results stay readable
   static constexpr const char* kFileName = "mailbox";
 
   // create() is called by one process of the node, then open() by the others. `rank_count` is that
@@ -64,14 +64,13 @@ class Mailbox {
   Mailbox& operator=(Mailbox&&) = delete;
   ~Mailbox();
 
-  // ---- called by a rank; `place` is counted within the node
-  // Posts a message and returns the number of its request. Waits while too many requests are in
-  // progress.
+  // ---- for ranks; `place` is counted within the node ---- Posts a message and returns the number
+  // of its request. Waits while too many requests are in progress.
   std::uint64_t post(std::uint32_t place, const Message& message);
   std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
-  int stop_signal() const { return shared_->stop_signal.load(); }  // 0: none was passed on
+  int stop_signal() const { return shared_->stop_signal.load(); }  // 0 if no signal was passed on
   void give_up() { shared_->given_up.store(1); }  // work in progress need not be completed
 
   // ---- called by the process that acts for the node
@@ -104,7 +103,7 @@ class Mailbox {
     std::atomic<std::uint32_t> news;  // changes with every progress
     std::atomic<std::uint32_t> given_up;
     std::atomic<std::int32_t> stop_signal;
-    std::atomic<std::uint64_t> finished;  // number of requests
+    std::atomic<std::uint64_t> finished;  // number of requests that are finished
     std::array<Entry, kResults> entries;
   };
 

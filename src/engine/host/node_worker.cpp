@@ -166,7 +166,7 @@ Result<StoredFacts> announce(const Context& whole, const Status& opened, const N
   DIAPAUSE_TRY_ASSIGN(const Gathered<StoredFacts> all,
                       gather_values<StoredFacts>(whole, opened, mine, "what a worker has found"));
   for (const std::vector<StoredFacts>& of_process : all) {
-    if (!of_process.empty()) return of_process.front();  // equal from all of them
+    if (!of_process.empty()) return of_process.front();  // all of them have told the same
   }
   return fail(Code::internal, "no worker has opened");
 }

@@ -1,4 +1,5 @@
-// What is known beforehand of the end of the allocation, and of the checkpoints that fit before it.
+// Tells what is known beforehand about the end of the allocation, and about the checkpoints that
+// fit before it.
 #pragma once
 
 #include <cstdint>

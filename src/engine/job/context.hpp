@@ -39,7 +39,7 @@ class Tiers {
 
   const Error& why_not(config::TierKind kind) const {
     return at(kind).why_not;
-  }  // of a tier that is not open
+  }  // the tier is not open
   // Returns whether a tier that is not open may hold something of the job.
   bool may_hold(config::TierKind kind) const { return at(kind).may_hold; }
 

@@ -20,7 +20,7 @@ struct Decision {
   std::uint8_t skip = 0;             // too many versions are in flight
   std::uint8_t ends_period = 0;      // a period of the energy account ends afterwards
   std::uint8_t suspect = 0;          // an earlier version was not kept, so the tier may be gone
-  std::uint32_t lossy_restarts = 0;  // as in format::Manifest
+  std::uint32_t lossy_restarts = 0;  // the number in format::Manifest
 };
 
 // The request of a front end. The flags of rank 0 count for all ranks.
@@ -40,12 +40,12 @@ class Decider {
   // This number stands for the newest version and cannot be the number of a version.
   static constexpr std::uint64_t kNewest = UINT64_MAX;
 
-  // Returns the decision of rank 0 on all ranks. Code::argument on all ranks if a rank asks for
-  // another version or level, or for a level that does not exist. Collective.
+  // Returns the decision of rank 0 on all ranks. It fails with Code::argument on all ranks if a
+  // rank asks for another version or level, or for a level that does not exist. Collective.
   Result<Decision> decide(const Context& context, const DecisionRequest& mine);
 
  private:
-  std::uint32_t attempts_ = 0;  // counted by rank 0
+  std::uint32_t attempts_ = 0;  // rank 0 counts them
 };
 
 }  // namespace diapause::engine

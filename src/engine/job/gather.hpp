@@ -1,4 +1,4 @@
-// Exchange of typed values among all ranks: what every rank tells becomes known on all of them.
+// Exchanges typed values among all ranks: the value of each rank becomes known on all of them.
 // Collective.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace diapause::engine {
 
-// The values of each process, by its place in the Comm. They travel as bytes between processes of
-// one program.
+// Holds the values of all processes, by their places in the Comm. They travel as bytes between
+// processes of one program.
 template <class Value>
 using Gathered = std::vector<std::vector<Value>>;
 

@@ -23,7 +23,7 @@ constexpr double kBirthWait_s = 10;
 enum class Found : std::uint32_t { job, nothing, unusable };
 struct Answer {
   Found found = Found::unusable;
-  format::JobIdentity identity;  // job
+  format::JobIdentity identity;  // the identity of the job
   // Otherwise: the paths of the global directory, the real one and as it was spelled.
   std::array<std::string, 2> home;
 
@@ -253,8 +253,8 @@ Result<std::vector<Memory>> ask_nodes(const Context& context, const Answer& answ
   return memories;
 }
 
-// Returns the identity of a job that its global directory does not know: of the job that was made
-// there last, as far as the nodes remember, or a new one. Called by rank 0 only.
+// Returns the identity of a job that its global directory does not know. That is the job that was
+// made there last, as far as the nodes remember, or else a new one. Rank 0 calls it alone.
 Result<format::JobIdentity> remembered_or_new(const Context& context, const Answer& answer,
                                               const std::vector<Memory>& memories) {
   std::optional<format::JobIdentity> last;

@@ -61,9 +61,9 @@ Look look(const Context& context) {
   return look;
 }
 
-// Gives every version its manifest. Each is sent once, by one process, however many nodes have it:
-// it names all ranks, so that all nodes' copies would be as many bytes as there are nodes times
-// ranks. Collective.
+// Gives every version its manifest. Each manifest is sent once, by one process, however many nodes
+// have it. It names all ranks, so sending the copies of all nodes would take bytes in proportion to
+// nodes times ranks. Collective.
 Status exchange_manifests(const Context& context, Merged& merged, const Look& mine) {
   Writer own(256);
   for (const auto& [id, sender] : merged.senders) {

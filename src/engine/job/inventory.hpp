@@ -18,11 +18,11 @@ namespace diapause::engine {
 // used.
 struct StoredVersion {
   format::VersionId id;
-  std::optional<format::Manifest> manifest;  // of several, the one with most levels
+  std::optional<format::Manifest> manifest;  // if there are several, the one with the most levels
   std::vector<std::string> problems;         // damaged manifests, unreadable directories
   bool is_unreadable = false;                // some of the unreadable parts may be sound
   bool is_of_the_moment = false;             // the failure may be over in a moment
-  std::vector<redundancy::Holdings> nodes;   // by node of the present topology
+  std::vector<redundancy::Holdings> nodes;   // by the node of the present topology
   redundancy::Holdings global;
   std::set<std::uint32_t> global_shared_files;  // shared files whose images count among `global`
   // The node tier that a node's file lies in.

@@ -14,7 +14,7 @@ namespace diapause::engine {
 
 // The process that sends the manifest of a version: the first of those that have the deepest one.
 struct Sender {
-  std::uint32_t depth = 0;  // of the manifest, plus 1; 0: nobody has one
+  std::uint32_t depth = 0;  // depth of the manifest plus 1; 0 if nobody has one
   std::size_t process = 0;
 };
 

@@ -82,7 +82,7 @@ void tell_of_other_histories(const Context& context, const std::vector<StoredVer
   const std::uint32_t root = starts->root_of(chosen.incarnation);
   const std::string taken =
       fmt::format("version {} of {}", chosen.number, start_text(*starts, chosen.incarnation));
-  std::map<std::uint32_t, format::VersionId> newest_of_others;  // by root
+  std::map<std::uint32_t, format::VersionId> newest_of_others;  // by the root of their history
   std::set<std::uint32_t> reached;
   for (const StoredVersion& version : versions) {
     if (!version.manifest) continue;

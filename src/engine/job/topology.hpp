@@ -14,7 +14,7 @@ namespace diapause::engine {
 // The assignment of ranks to nodes. It is equal on all ranks except for the first two members.
 struct Topology {
   std::uint32_t rank = 0;
-  std::uint32_t node = 0;  // of this rank
+  std::uint32_t node = 0;  // the node of this rank
   std::vector<std::uint32_t> node_of_rank;
   std::vector<std::string> node_names;
   std::vector<std::uint32_t> leaders;  // the lowest rank of each node

@@ -22,23 +22,25 @@
 
 namespace diapause::engine {
 
-// When a capture blocked the program, in seconds of sys::monotonic_s(); of one rank for its node.
+// Tells when a capture blocked the program, in seconds of sys::monotonic_s(). One rank tells it for
+// its node.
 struct CaptureTimes {
   double called_s = 0;
   double begun_s = 0;    // before this, the capture waited for other ranks and for room
-  double blocked_s = 0;  // blocked time from begun_s on
+  double blocked_s = 0;  // seconds for which the program was blocked from begun_s on
   double drain_begun_s = 0;
-  double drain_s = 0;  // of data that were copied behind the call
+  double drain_s = 0;  // seconds for which data were copied behind the call
   governor::Ratios ratios;
 };
 
 // The images of one version that were captured for the ranks that this process acts for.
 struct Captures {
   Decision decision;
-  config::TierKind node_tier = config::TierKind::memory;     // where the images are to be kept
-  config::TierKind capture_tier = config::TierKind::memory;  // where the images lie now
+  // The tier in which the images are to be kept.
+  config::TierKind node_tier = config::TierKind::memory;
+  config::TierKind capture_tier = config::TierKind::memory;  // the tier in which the images lie now
   std::vector<Image> images;  // by rank; they must not be used if the capture failed here
-  Status result;              // why the capture failed, if it did
+  Status result;              // the reason for which the capture failed, if it did
   // The sources for level 4 without images in the node tier: the data are written directly from
   // where they are. Empty if that is impossible.
   std::vector<std::unique_ptr<RawImageSource>> direct;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kLevel1Only = 1u << 1;
 
 struct Needed {
-  bool image;       // the level-1 images in the node tier
+  bool image;       // whether it has the level-1 images of the node tier
   bool redundancy;  // copies, parities, or the global images
 };
 

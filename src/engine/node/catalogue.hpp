@@ -16,7 +16,7 @@ namespace diapause::engine {
 
 struct KnownVersion {
   format::Manifest manifest;
-  std::array<bool, 3> in{};  // by config::TierKind: whether it has files there
+  std::array<bool, 3> in{};  // whether it has files in a tier, by config::TierKind
   // A restart has stepped over it; it is removed when the next version is published.
   bool rejected = false;
 
@@ -55,8 +55,9 @@ class Catalogue {
                                            const std::vector<std::uint64_t>& sizes,
                                            store::SlotUse use = store::SlotUse::other);
 
-  // Removes one version in that tier, but not the newest one there or the pinned one: the one of
-  // the lowest level, and of several the oldest. Returns false if there is none. Collective.
+  // Removes from that tier the version of the lowest level, and if there are several, the oldest of
+  // them. The newest version there and the pinned one are never removed. Returns false if there is
+  // none. Collective.
   Result<bool> make_room(const Context& context, config::TierKind kind);
 
   // Logs once, on the process that acts for the tier, if `file` is written there more slowly than

@@ -1,7 +1,8 @@
-// Puts back what is missing of a version, under its own number and commit: an image that was
-// fetched from elsewhere, the copies and the parities that a node has lost. What is there is only
-// read. Each file is what it was, to the last byte, or it is not kept, and a node says that it has
-// them when all are there: whoever is killed on the way leaves a version that lacks less.
+// Puts back what a version lacks, under its own number and commit: an image that was fetched from
+// elsewhere, and the copies and parities that a node has lost. Files that exist are only read. A
+// restored file is kept only if it equals the lost one to the last byte, and a node says that it
+// has its files when all of them are there. So a process that is killed on the way leaves a version
+// that lacks less.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -43,8 +44,8 @@ Result<redundancy::Holdings> holdings_of(const store::Tier& tier,
 
 // Names the files that the node of this process lacks, of those for which this process acts.
 struct Lack {
-  std::set<std::uint32_t> images;  // of its own ranks
-  std::set<std::uint32_t> copies;  // of others'
+  std::set<std::uint32_t> images;  // the images of its own ranks
+  std::set<std::uint32_t> copies;  // copies of the images of other ranks
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
 };
 
@@ -160,7 +161,7 @@ Outcome NodeEngine::complete(Captures captures, const Reached& reached) {
   work.level = captures.decision.level;
   work.node_tier = captures.node_tier;
   work.images = std::move(captures.images);
-  // On the nodes of today.
+  // The manifest names the nodes of today.
   const format::Manifest today = make_manifest(context_, work.manifest.version, 0);
   work.manifest.node_names = today.node_names;
   for (std::size_t rank = 0; rank < today.ranks.size(); ++rank) {

@@ -30,10 +30,11 @@ struct GlobalTarget {
 
 // The facts that a manifest records about one rank's image in the global tier.
 struct GlobalFacts {
-  ImageFacts image;             // as it is, or would be, on a node
+  ImageFacts image;             // the facts of the image as it is on a node, or would be
   format::ImageRecord encoded;  // if it was compressed
   double greatest_error = 0;    // if it was compressed
-  double encode_s = 0;          // the writer's time for compressing it and for choosing the method
+  // Seconds that the writer spent on compressing it and on choosing the method.
+  double encode_s = 0;
 
   const format::ImageRecord& stored() const {
     return encoded.file_bytes != 0 ? encoded : image.image;
@@ -48,7 +49,7 @@ class ImageSource {
   virtual std::uint32_t rank() const = 0;
   // Returns the size of the whole image. A source that compresses may write fewer bytes.
   virtual std::uint64_t bytes() const = 0;
-  // Writes the whole image and does not sync. Called once on every rank, or on none.
+  // Writes the whole image and does not sync. It is called once on every rank, or on none.
   virtual Result<GlobalFacts> write(const GlobalTarget& to) = 0;
 
   // Returns the slot of an image that already lies in the global tier; the slot becomes its file,
@@ -67,7 +68,7 @@ class RawImageSource : public ImageSource {
   virtual Result<ByteView> read(std::size_t region, std::uint64_t offset, MutableBytes scratch) = 0;
   struct Whole {
     ImageFacts facts;
-    ByteSource* bytes = nullptr;  // valid as long as the source
+    ByteSource* bytes = nullptr;  // lives as long as the source
   };
   // Returns the whole image with its checksums. Called at most once, and only if there is an index.
   virtual Result<Whole> open() = 0;
@@ -76,11 +77,11 @@ class RawImageSource : public ImageSource {
 // The images that go to the global tier.
 struct OutgoingImage {
   ImageSource* source = nullptr;
-  double plan_s = 0;  // time that the choice of its compression took
+  double plan_s = 0;  // seconds that the choice of its compression took
 };
 
 struct Outgoing {
-  std::vector<OutgoingImage> images;                // of this process
+  std::vector<OutgoingImage> images;                // the images of this process
   bool shrinks = false;                             // an image may become smaller than its bytes()
   std::vector<std::unique_ptr<ImageSource>> owned;  // sources that were made for this step
 };

@@ -74,7 +74,7 @@ class NodeEngine {
 
   // Adds a phase outside of checkpoint() to the energy account.
   void add(const Phase& phase) { account_.add(phase); }
-  // Writes down the energy use since the last call, and waits until it is written. Collective.
+  // Writes down the energy used since the last call, and waits until it is written. Collective.
   void end_period();
 
   // `asked` is called between steps. Once it returns true on any rank, no further step runs.
@@ -124,8 +124,8 @@ class NodeEngine {
   }
   // The parts of the present step that the account lists as phases of their own.
   struct Parts {
-    double encode_share = 0;      // fraction of the time before publishing
-    double published_from_s = 0;  // when publishing began; 0: it did not
+    double encode_share = 0;      // the share of encoding in the time before publishing
+    double published_from_s = 0;  // time at which publishing began; 0 if it did not
   };
   // A step of a checkpoint. It runs if `level` is 1 or the level asked for. Its result is agreed,
   // so that all ranks continue or none does. After a failure, steps of other levels still run if
@@ -186,7 +186,7 @@ class NodeEngine {
   std::vector<EncodedImage> encoded_;  // images compressed in the present checkpoint
   Parts parts_;
   sys::RateLimiter flush_limiter_;     // limits background writes to the global tier
-  std::function<bool()> is_given_up_;  // empty: never
+  std::function<bool()> is_given_up_;  // empty if the work is never given up
   bool is_cut_off_ = false;            // the ranks cannot communicate any more
   std::uint32_t incarnation_ = 1;
   std::uint32_t other_rank_count_ = 0;

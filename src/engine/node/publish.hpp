@@ -20,8 +20,8 @@ format::Manifest make_manifest(const Context& context, const format::VersionId& 
 // Records an image in the manifest. Code::comm if it names no rank of the manifest.
 Status put_image(format::Manifest& manifest, const ImageFacts& facts);
 
-// Exchanges the facts of every image, each from the rank or node that made it. Fails on all ranks
-// if `mine` is a failure anywhere. Collective.
+// Exchanges the facts of every image; each comes from the rank or node that made the image. Fails
+// on all ranks if `mine` is a failure anywhere. Collective.
 Status share_images(const Context& context, format::Manifest& manifest, const Status& mine,
                     std::span<const ImageFacts> images);
 
@@ -29,8 +29,8 @@ Status share_images(const Context& context, format::Manifest& manifest, const St
 Status keep(const Context& context, Catalogue& catalogue, const Work& work, store::Slot slot,
             const std::string& name);
 
-// Syncs and publishes in the node tier, by the leaders of the nodes, with `level` added to the
-// manifest, and with it level 1, whose images are there. Collective.
+// The leaders of the nodes sync the version and publish it in the node tier. They add `level` to
+// the manifest, and level 1 as well, because its images are there. Collective.
 Status publish_on_nodes(const Context& context, Catalogue& catalogue, Work& work, int level);
 
 }  // namespace diapause::engine

@@ -54,7 +54,8 @@ Status open_tier(Context& context, config::TierKind kind) {
   }
   if (!all) {
     const bool is_open = context.tiers.find(kind) != nullptr;
-    if (!is_open && mine && !root.empty()) (void)open(false);  // what lies here can still be read
+    // Files that lie here can still be read.
+    if (!is_open && mine && !root.empty()) (void)open(false);
     context.tiers.keep_to_read(kind, all.error(), may_hold(context, root, node));
     return all;
   }

@@ -1,4 +1,4 @@
-// The data of one checkpoint in progress.
+// Holds the data of one checkpoint in progress.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,18 @@ namespace diapause::engine {
 struct Image {
   ImageFacts facts;
   store::Slot slot;  // its place in the node tier; moves to the catalogue when it is kept
-  std::unique_ptr<ByteSource> bytes;  // the whole image
+  std::unique_ptr<ByteSource> bytes;  // gives the whole image
 };
 
 struct Work {
-  int level = 1;              // as asked for
+  int level = 1;              // the level that was asked for
   format::Manifest manifest;  // equal on all ranks; its levels grow as they are reached
   config::TierKind node_tier = config::TierKind::memory;
   // The images of all ranks that this process acts for, in ascending order of ranks, or none if the
   // capture failed.
   std::vector<Image> images;
   bool is_kept = false;      // the images are in the version's directory on all nodes
-  std::vector<Phase> steps;  // that have run so far
+  std::vector<Phase> steps;  // the steps that have run so far
 
   ByteSource& bytes_of(std::uint32_t rank);
 };

@@ -214,8 +214,8 @@ class Fetch::Fetcher {
   }
 
   Status verify(store::ImageReader& reader, const FileRef& file) const {
-    // Whoever gets it checks every block of it. What others are rebuilt from is checked here,
-    // because damage to one of several files could not be told from the result.
+    // The rank that gets the image checks every block of it. Images that others are rebuilt from
+    // are checked here, because damage to one of several files could not be told from the result.
     if (purpose_ == Purpose::place && !is_rebuilt_from(file)) return {};
     if (!is_own_image(file) || purpose_ == Purpose::copy || purpose_ == Purpose::place) {
       return reader.verify(reading_threads());
@@ -463,8 +463,8 @@ class Fetch::Fetcher {
     return damaged_ || lacks_a_manifest();
   }
 
-  // Whoever was killed while files were put back may have left a node that has them and does not
-  // say so.
+  // A process that was killed while files were put back may have left a node that has them and does
+  // not say so.
   bool lacks_a_manifest() const {
     const std::vector<std::uint32_t>& homes = context_.topology.node_of_rank;
     return std::ranges::any_of(homes, [&](std::uint32_t node) {
@@ -506,10 +506,10 @@ class Fetch::Fetcher {
   std::vector<std::string> reasons_;
   std::vector<Phase> phases_;
   bool damaged_ = false;
-  bool may_be_sound_ = false;  // something of it
+  bool may_be_sound_ = false;  // a part of it may be sound
   std::optional<store::ImageReader> image_;
   std::optional<store::ImageReader> unchecked_;
-  std::optional<store::Slot> slot_;  // that `image_` lies in
+  std::optional<store::Slot> slot_;  // the slot in which `image_` lies
 };
 
 Fetch::Fetch(const Context& context, StoredVersion version, Purpose purpose)

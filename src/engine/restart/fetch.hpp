@@ -1,4 +1,4 @@
-// A restart under way: the version chosen and this rank's image of it.
+// A restart that has begun: the version that was chosen, and this rank's image of it.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ enum class Purpose {
 struct FetchedVersion {
   format::Manifest manifest;
   store::ImageReader image;      // this rank's; verified, but for Purpose::place
-  unsigned reading_threads = 1;  // that may deliver it
-  double greatest_error = 0;     // of what all ranks get; 0: exact
+  unsigned reading_threads = 1;  // so many threads may deliver the image
+  double greatest_error = 0;     // greatest error on any rank; 0 if all values are exact
   // Tells people where each rank's image came from: "own node", "peer node1", "parity", "global".
   std::vector<std::string> sources;
   bool needs_healing = false;  // a level the version had does not hold any more
@@ -36,7 +36,7 @@ struct FetchedVersion {
   bool lacks_own_image = false;
   // This rank's image once more, whose blocks are still to be checked.
   std::optional<store::ImageReader> unchecked;
-  std::vector<Phase> phases;  // that the restart had so far
+  std::vector<Phase> phases;  // the phases of the restart so far
 };
 
 // Gets one version's images on all ranks, from wherever they are intact. All calls are collective.
@@ -57,8 +57,9 @@ class Fetch {
   // checks them before.
   Result<bool> was_sound(const Status& mine);
 
-  // The slot that this rank's image lies in, if it was made where its file is missing:
-  // FetchedVersion::incomplete_in. Once. It must live as long as the image.
+  // Gives the slot in which this rank's image lies, if it was made in the tier where its file is
+  // missing (FetchedVersion::incomplete_in). It can be called once. The slot must live as long as
+  // the image.
   std::optional<store::Slot> take_slot();
 
  private:
@@ -73,7 +74,7 @@ struct Restart {
   double started_s = 0;
   bool stepped_back = false;
   std::vector<format::VersionId> damaged;  // newer ones, which no rank can have any more
-  std::optional<Error> lost;               // why the version turned out to be one of these
+  std::optional<Error> lost;               // the reason why the version cannot be used
 
   store::ImageReader& image() { return fetched.image; }
   const store::ImageReader& image() const { return fetched.image; }

@@ -14,13 +14,13 @@ namespace diapause::engine {
 
 inline constexpr std::uint64_t kRebuildPieceBytes = kMiB;
 
-// One file of a version, in a node's tiers or the global one.
+// A file of a version, in a tier of a node or in the global tier.
 struct FileRef {
   bool is_parity = false;
   bool is_global = false;
   std::uint32_t node = 0;
-  std::uint32_t group = 0;  // parity only
-  std::uint32_t index = 0;  // rank, or member of the group
+  std::uint32_t group = 0;  // for parity only
+  std::uint32_t index = 0;  // the rank, or the member of the group
   auto operator<=>(const FileRef&) const = default;
 
   static FileRef image(std::uint32_t rank, std::uint32_t node) {
@@ -58,17 +58,18 @@ class FileCache {
 // holds data.
 struct Rebuild {
   struct Chunk {
-    std::uint32_t position;            // in the codeword
-    std::optional<ServedFile> served;  // none: the chunk of a member without a rank, all zeros
+    std::uint32_t position;  // place in the codeword
+    // Empty for a member without a rank, whose chunk is all zeros.
+    std::optional<ServedFile> served;
     // The offset is in the served file's data: in an image's bytes, or in the parity region.
     std::uint64_t offset;
   };
   struct Row {
     std::uint32_t target_position;
-    std::uint64_t target_offset;  // in the target's image
+    std::uint64_t target_offset;  // place in the target's image
     std::vector<Chunk> chunks;    // k of them
   };
-  std::uint32_t target;  // rank
+  std::uint32_t target;  // the rank whose image is rebuilt
   std::uint32_t group;
   std::vector<Row> rows;
 

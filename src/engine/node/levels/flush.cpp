@@ -19,7 +19,7 @@ struct GlobalFile {
   std::uint64_t bytes = 0;
   std::uint32_t owner = 0;  // the process that makes it
   std::string spare_name;   // its name while it is written
-  store::Slot slot;         // at the owner only
+  store::Slot slot;         // open at the owner only
 };
 
 class Flush {

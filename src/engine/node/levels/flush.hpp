@@ -10,7 +10,7 @@ namespace diapause::engine {
 
 // The durations of the parts of the step of level 4.
 struct GlobalTimes {
-  std::vector<double> encode_s;  // by rank, as in GlobalFacts
+  std::vector<double> encode_s;  // one for each rank, as in GlobalFacts
   double published_from_s = 0;   // sys::monotonic_s()
 };
 

@@ -202,7 +202,7 @@ struct Task {
   store::Slot slot;
   sys::AlignedBuffer buffer;
   format::ImageRecord record;
-  std::optional<format::ImageRecord> expected;  // what it must be
+  std::optional<format::ImageRecord> expected;  // the record that the file must match
 
   std::uint64_t parity_bytes() const { return index.regions[0].stored_bytes; }
   MutableBytes parity() const {
@@ -342,7 +342,7 @@ Status share_records(const Context& context, Work& work, const Status& mine,
   return {};
 }
 
-// Finds room for the parities that are wanted. Collective.
+// Finds room for the wanted parities. Collective.
 Status make_room(const Context& context, Catalogue& catalogue, const Work& work,
                  std::vector<Task>& tasks) {
   std::vector<std::uint64_t> sizes;

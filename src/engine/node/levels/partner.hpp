@@ -9,12 +9,12 @@
 
 namespace diapause::engine {
 
-// Sends the images to the partners and keeps those of other ranks. Records the partners in the
+// Sends the images to the partners and keeps those of other ranks. It records the partners in the
 // manifest. Collective.
 Status copy_to_partners(const Context& context, Catalogue& catalogue, Work& work);
 
-// The same for the images of these ranks alone, to the partners that the manifest has. `ranks` is
-// equal everywhere. Collective.
+// Does the same for the images of these ranks alone, with the partners that the manifest has.
+// `ranks` is equal on all ranks. Collective.
 Status copy_images(const Context& context, Catalogue& catalogue, Work& work,
                    const std::set<std::uint32_t>& ranks);
 
