@@ -1,14 +1,28 @@
-"""Writes files, and says what keeps a command from its end."""
+"""Opens and writes files, and says what keeps a command from its end."""
 
 from __future__ import annotations
 
 import os
 import pathlib
+import stat
 import tempfile
 
 
 class Trouble(Exception):
     """What ends a command: its text says which file or number is wrong, and what to do."""
+
+
+def opened(path):
+    """A regular file, to read its bytes; Trouble for a pipe, a terminal or a device, because they might be waited for without end."""
+
+    def without_waiting(path, flags):
+        return os.open(path, flags | os.O_NONBLOCK)
+
+    file = open(path, "rb", opener=without_waiting)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Trouble(f"{path} is not a regular file")
+    return file
 
 
 def written(path, data):

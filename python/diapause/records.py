@@ -11,7 +11,7 @@ import dataclasses
 import json
 import unicodedata
 
-from diapause.files import Trouble
+from diapause.files import Trouble, opened
 
 LEDGER_SCHEMAS = (1, 2)
 TRACE_SCHEMAS = (1,)
@@ -258,7 +258,7 @@ def _objects(path):
     def refuse(_):
         raise ValueError  # NaN and Infinity are no JSON
 
-    with open(path, "rb") as file:
+    with opened(path) as file:
         number_of_line = 0
         while line := file.readline(LONGEST_LINE + 1):
             number_of_line += 1

@@ -1,6 +1,7 @@
 """Ledgers and traces as jobs, crashes and strangers leave them."""
 
 import json
+import os
 import pathlib
 import tempfile
 import unittest
@@ -8,6 +9,7 @@ from unittest import mock
 
 import samples
 from diapause import records
+from diapause.files import Trouble
 
 HEAD = {"schema": 1, "what": "diapause power trace", "host": "n1", "started_unix_s": 1000.0,
         "period_s": 0.1,
@@ -70,6 +72,16 @@ class LedgerTest(FileTest):
     def test_a_ledger_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(records.RecordError, "ledger.jsonl"):
             records.read_ledger(self.path)
+
+
+    def test_what_might_never_end_is_refused(self):
+        pipe = self.path.parent / "pipe"
+        os.mkfifo(pipe)
+        for path in (pipe, "/dev/zero"):
+            for read in (records.read_ledger, records.read_trace):
+                with self.subTest(path, read=read), self.assertRaisesRegex(
+                        Trouble, f"^{path} is not a regular file"):
+                    read(path)
 
 
 class TraceTest(FileTest):
