@@ -33,7 +33,8 @@ constexpr std::uint64_t kLeastPartForCopies = 32;
 // checkpoint is as good as due.
 constexpr double kLongestLook_s = 600, kSoon_s = 0.1;
 constexpr double kLook_s = 0.5,
-                 kIdle_s = 2;  // of an agent that is alone: how often it looks, and when it ends
+                 // Times of an agent that is alone: how often it looks, and when it ends.
+    kIdle_s = 2;
 
 // Returns whether the processes are to be forked and their memory read from the copies, instead of
 // reading it while they stand still. Memory that they share with others is not forked, and must be
@@ -277,7 +278,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
 
 Status Caretaker::store(engine::Captures captures, Answer& answer) {
   const double begun_s = sys::monotonic_s();
-  // What all ranks agree on does not tell an error of the kernel here from others.
+  // The result that all ranks agree on does not tell an error of the kernel here from others.
   const Status own = captures.result;
   const double capture_s = captures.capture_s;
   auto stored = around_.store.store(std::move(captures));

@@ -27,7 +27,7 @@ struct Surroundings {
   process::Watch& watch;
   Team* team = nullptr;                   // null: the job is on this node alone
   sys::LocalSocket* door = nullptr;       // null: of an agent that the first one gives orders
-  process::FillBehind* behind = nullptr;  // what the job still lacks; null: nothing
+  process::FillBehind* behind = nullptr;  // what the job still lacks; null if it lacks nothing
 };
 
 class Caretaker {
@@ -80,7 +80,7 @@ class Caretaker {
   int level_ = 1;
   Wish wish_ = Wish::checkpoint;
   std::string last_refusal_;
-  std::string last_told_;  // why all memory is copied
+  std::string last_told_;  // the reason for which all memory is copied
   LastCheckpoint last_;
   bool has_ended_ = false;    // by an order
   bool is_finished_ = false;  // by an order, and an order to end is to follow

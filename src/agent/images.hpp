@@ -41,7 +41,7 @@ Result<StoredJob> read_job(store::ImageReader& image);
 // This is an image that contents are read from.
 struct StoredImage {
   store::ImageReader& image;
-  unsigned threads = 1;  // that may read it
+  unsigned threads = 1;  // threads that may read it
   Status sound = {};     // what has turned out to be damaged or cannot be read
 };
 // Reads and checks contents, and gives them to `take`, block by block.

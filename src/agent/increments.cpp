@@ -18,8 +18,8 @@ process::Extent place_of(const process::Contents& contents, std::uint64_t offset
 
 }  // namespace
 
-// The largest regions come first. What follows a region that has become longer or shorter moves,
-// and is copied again.
+// The largest regions come first. A region that follows one whose length has changed moves, and is
+// copied again.
 Status Increments::begin(process::FrozenJob& frozen, process::Dump& dump) {
   DIAPAUSE_TRY(changes_.note(frozen, dump, ++capture_));
   std::ranges::stable_sort(dump.contents, std::greater{}, &process::Contents::bytes);

@@ -44,11 +44,11 @@ class Increments : public capture::BlockSource {
  private:
   // This is memory of one process in an image.
   struct Held {
-    std::uint64_t offset = 0;  // in the image
+    std::uint64_t offset = 0;  // place in the image
     std::vector<std::uint64_t> checksums;
-    std::vector<std::uint64_t> lengths;  // of the blocks
+    std::vector<std::uint64_t> lengths;  // lengths of the blocks
   };
-  using Name = std::pair<std::uint32_t, std::uint64_t>;  // process and address
+  using Name = std::pair<std::uint32_t, std::uint64_t>;  // the process and the address
   struct Content {
     std::uint64_t capture = 0;
     std::map<Name, Held> held;

@@ -37,7 +37,7 @@ struct Stored {
 
 // These are the agents that the checkpoints of a job are taken by.
 struct Ranks {
-  std::unique_ptr<comm::Comm> comm;  // null: this one alone
+  std::unique_ptr<comm::Comm> comm;  // null if this agent is alone
   // These are the names of nodes that are all this machine. If there are none, the nodes are real.
   std::vector<std::string> emulated_nodes;
 };

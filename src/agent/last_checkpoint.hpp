@@ -35,7 +35,7 @@ class LastCheckpoint {
   void forget_end() { end_s_.reset(); }
 
  private:
-  policy::LevelSeconds expected(std::uint64_t bytes) const;  // `bytes`: on each node
+  policy::LevelSeconds expected(std::uint64_t bytes) const;  // `bytes` are those on each node
 
   const JobStore& store_;
   std::set<int> signals_;

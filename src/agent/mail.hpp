@@ -119,7 +119,7 @@ class Mail {
   std::uint32_t round_ = 0;
   // The keys are round and sender.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> boxes_;
-  std::map<std::uint32_t, Error> given_up_;  // by round
+  std::map<std::uint32_t, Error> given_up_;  // for each round
   std::optional<Error> lost_;
   double limit_s_ = 60;
   std::function<void()> meanwhile_;

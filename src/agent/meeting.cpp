@@ -14,7 +14,7 @@
 namespace diapause::agent {
 namespace {
 
-constexpr double kStepLimit_s = 10;   // of each step of a handshake
+constexpr double kStepLimit_s = 10;   // for each step of a handshake
 constexpr double kStartLimit_s = 60;  // until an agent that was started has come
 constexpr double kGlance_s = 0.05;
 constexpr int kAttempts = 6;  // to connect to an agent that may be busy with others
@@ -90,7 +90,7 @@ class Hostess {
       for (; next < count && next - come < kAtOnce; ++next) DIAPAUSE_TRY(start(next));
       auto stream = listener_.accept(kGlance_s);
       if (stream) {
-        // Whoever does not know the secret is sent away.
+        // A process that does not know the secret is sent away.
         if (const auto hello = welcome(*stream, invitation_.secret, kStepLimit_s)) {
           if (hello->who == 0 || hello->who >= count || mail_.has_link(hello->who)) continue;
           doors_[hello->who] = {stream->peer_address(), hello->number};

@@ -21,7 +21,7 @@ struct Nodes {
   bool are_emulated = false;  // all of them are this machine
   std::string remote_shell;   // `<words> HOST COMMAND` runs a command on a host
   std::uint32_t fan_out = 16;
-  double limit_s = 60;  // how long an agent may be silent while the job stands still
+  double limit_s = 60;  // so long an agent may be silent while the job stands still
 
   bool is_one() const { return hosts.size() < 2; }
 };
@@ -33,15 +33,15 @@ enum class Beginning {
 };
 struct Task {
   bool is_restart = false;
-  Beginning beginning = Beginning::anew;  // of a launch
-  std::optional<std::uint64_t> version;   // of a restart; none: the newest
+  Beginning beginning = Beginning::anew;  // for a launch
+  std::optional<std::uint64_t> version;   // for a restart; empty for the newest
 };
 
 // An invitation is what the first agent tells the others: lines of a name and a value. It goes
 // through the standard input of the command that starts them, and holds the secret.
 struct Invitation {
   Nodes nodes;
-  std::uint32_t number = 0;  // of the agent that is invited
+  std::uint32_t number = 0;  // number of the agent that is invited
   Secret secret;
   std::vector<std::string> addresses;  // where the first agent can be found
   std::uint16_t port = 0;
@@ -58,7 +58,7 @@ struct Company {
   std::unique_ptr<Mail> mail;
   Branch branch;
   Nodes nodes;
-  std::vector<std::string> addresses;  // of the nodes, as the agents reach each other
+  std::vector<std::string> addresses;  // addresses of the nodes, as the agents reach each other
   std::vector<std::int64_t> started;   // processes by which the first agent has started the others
 
   std::unique_ptr<comm::Comm> comm() const;

@@ -14,7 +14,7 @@ namespace diapause::agent {
 struct Branch {
   std::uint32_t own = 0, size = 1, fan_out = 16;
 
-  std::uint32_t parent() const { return (own - 1) / fan_out; }  // not of the root
+  std::uint32_t parent() const { return (own - 1) / fan_out; }  // the root has none
   std::vector<std::uint32_t> children() const;
   // Returns how many generations there are below this agent.
   std::uint32_t height() const;

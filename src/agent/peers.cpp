@@ -74,7 +74,7 @@ Result<std::vector<Peers::Place>> Peers::find(const std::vector<Addresses>& ends
     add(mine, is_asked ? ByteView(one.remote) : ByteView());
   }
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, comm_.all_gather(mine));
-  std::map<std::pair<ByteVector, ByteVector>, Place> places;  // by local and remote address
+  std::map<std::pair<ByteVector, ByteVector>, Place> places;  // by the local and the remote address
   for (std::uint32_t node = 0; node < all.size(); ++node) {
     if (node == own_number()) continue;
     ByteView left = all[node];

@@ -30,7 +30,7 @@ class Peers : public process::OtherNodes {
 
   Company& company_;
   comm::Comm& comm_;
-  std::set<std::string> addresses_;  // of all nodes
+  std::set<std::string> addresses_;  // addresses of all nodes
 };
 
 }  // namespace diapause::agent

@@ -65,7 +65,8 @@ class Team {
   Company company_;
   std::unique_ptr<comm::Comm> comm_;
   std::unique_ptr<Peers> peers_;
-  std::optional<RemoteDirectory> directory_;  // of the agent that writes it on this machine
+  // Directory of the agent that writes it on this machine.
+  std::optional<RemoteDirectory> directory_;
   std::string path_;
   Secret secret_;
 };

@@ -1,5 +1,5 @@
-// A source of the bytes of a checkpoint file. The bytes may lie in a mapped slot, in the program's
-// memory or in a file.
+// Gives the bytes of a checkpoint file. The bytes may lie in a mapped slot, in the program's memory
+// or in a file.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The sink for messages. The library never prints to standard output.
+// Messages go to this sink. The library never prints to standard output.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the C functions share: checks of arguments, and the structs of diapause.h.
+// Shared by the C functions: checks of arguments, and the structs of diapause.h.
 #pragma once
 
 #include <algorithm>

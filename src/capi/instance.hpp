@@ -24,7 +24,8 @@ struct diapause_instance {
   std::optional<diapause::Status> ended;
   std::shared_ptr<void> before_finalize;  // if it was opened with MPI
   std::string path;                       // the path that was given out last
-  std::int64_t process = 0;  // that opened it; a child by fork has a copy that it must not use
+  // The process that opened it; a child by fork has a copy that it must not use.
+  std::int64_t process = 0;
 };
 
 namespace diapause::capi {
@@ -57,7 +58,8 @@ Result<library::Engine*> engine_of(const diapause_t* instance);
 // defaults.
 diapause_open_options known_options(const diapause_open_options* options, std::size_t bytes);
 
-LogSink log_to(diapause_log_function function, void* user);  // NULL: to standard error
+// Messages go to standard error if the function is NULL.
+LogSink log_to(diapause_log_function function, void* user);
 
 // Opens an instance; shared by the functions with and without MPI.
 Status open(std::unique_ptr<comm::Comm> comm, const char* name,

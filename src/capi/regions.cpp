@@ -1,4 +1,4 @@
-// The C functions about regions of memory.
+// Implements the C functions about regions of memory.
 #include <fmt/core.h>
 
 #include <limits>

@@ -141,7 +141,7 @@ class CapturedBytes : public ByteSource {
     for (; region != regions.end() && region->offset < offset + scratch.size(); ++region) {
       const std::uint64_t begin = std::max(offset, region->offset);
       const std::uint64_t end = std::min(offset + scratch.size(), region_end(*region));
-      if (begin >= end) continue;  // an empty region
+      if (begin >= end) continue;  // the region is empty
       const auto r = static_cast<std::size_t>(region - regions.begin());
       DIAPAUSE_TRY(
           source_.copy(r, begin - region->offset, scratch.subspan(begin - offset, end - begin)));

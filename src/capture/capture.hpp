@@ -14,7 +14,7 @@ namespace diapause::capture {
 // The parts of an image that are not data of regions.
 struct Captured {
   format::ImageHeader header;
-  format::ImageIndex index;  // with checksums
+  format::ImageIndex index;  // it has the checksums
   ByteVector header_page;
   ByteVector index_bytes;
 };

@@ -19,7 +19,8 @@ struct PlanInputs {
   config::CaptureStrategy strategy;
   DrainHost drain_host;
   const policy::CaptureCosts& costs;
-  std::string protection_refusal;  // a reason of the machine that concerns all regions; empty: none
+  std::string protection_refusal;  // a reason of the machine that concerns all regions; empty if
+                                   // there is none
   std::string tracking_refusal;
 };
 

@@ -261,7 +261,7 @@ TEST(MemoryBytes, AreZerosBehindTheirSizeAndNoCopyBeforeIt) {
   EXPECT_THAT(*bytes->view(50, scratch), testing::Each(std::byte{0}));
 }
 
-// Whatever is appended, in pieces of any size, arrives in order, and padding completes the last
+// Data that is appended in pieces of any size arrives in order, and padding completes the last
 // page.
 class StreamWriterTest : public testing::Test {
  protected:

@@ -44,8 +44,8 @@ struct CapturerOptions {
 struct CaptureRequest {
   std::vector<SourceRegion> regions;  // as many as index.regions, in the same order
   format::ImageIndex index;           // laid out by format::lay_out
-  std::uint64_t index_offset = 0;     // the result of lay_out
-  format::ImageHeader identity;       // as for capture_to_mapping()
+  std::uint64_t index_offset = 0;     // the result of lay_out()
+  format::ImageHeader identity;       // the same as for capture_to_mapping()
   MutableBytes to;  // the slot: page-aligned, with at least image_bytes(index, index_offset) bytes
   // A repeated id promises that `to` still holds what was last captured into it. 0: unknown.
   std::uint64_t slot_id = 0;
@@ -74,8 +74,8 @@ class Capturer {
   // The memory is unprotected then. Called in one thread at a time; does not log.
   Result<Captured> drain();
 
-  // Ends an open capture without an image. The content of the slot is unknown then. Called instead
-  // of drain(), never during it.
+  // Ends an open capture without an image. The content of the slot is unknown then. It is called
+  // instead of drain(), never during it.
   void abandon();
 
   // Returns how the regions of the last capture were copied; complete after drain().
@@ -101,13 +101,13 @@ class Capturer {
   std::unique_ptr<Incremental> incremental_;
 
   std::optional<CaptureRequest> open_;
-  std::vector<RegionCapture> regions_;  // of the open capture, one per region
+  std::vector<RegionCapture> regions_;  // one for each region of the open capture
   std::vector<RegionReport> report_;
   std::uint64_t capture_ = 0;  // counts begin()
 
   std::map<std::uint64_t, SlotContent> slots_;
   SlotContent old_;  // former content of the slot of the open capture
-  std::unordered_map<std::string, RegionHistory> history_;  // by region
+  std::unordered_map<std::string, RegionHistory> history_;  // by the name of the region
   policy::CaptureCosts costs_;
 };
 

@@ -22,8 +22,8 @@ namespace diapause::capture {
 // takes no lock that the program could hold.
 class CopyOnWrite {
  public:
-  // The unit that is copied for one stopped write, unless it follows on the one before. Measured in
-  // docs/decisions/0009-capture-strategies.md.
+  // This unit is copied for one stopped write, unless the write follows on the one before.
+  // docs/decisions/0009-capture-strategies.md has the measurements.
   static constexpr std::uint64_t kUnitBytes = std::uint64_t{256} * 1024;
 
   explicit CopyOnWrite(sys::ThreadPool& pool) : pool_(pool) {}
@@ -61,7 +61,7 @@ class CopyOnWrite {
   struct Armed {
     RegionCapture* region;
     sys::PageRange pages;
-    std::vector<std::atomic<Unit>> units;  // of kUnitBytes from pages.begin on
+    std::vector<std::atomic<Unit>> units;  // units of kUnitBytes from pages.begin on
     std::atomic<std::uint64_t> faults = 0;
     std::size_t served_to = 0;  // end of the last run that was copied for a write; under mutex_
 

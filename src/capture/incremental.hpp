@@ -54,7 +54,8 @@ class Incremental {
     const std::byte* data = nullptr;
     std::uint64_t bytes = 0;
     sys::PageRange pages;
-    std::vector<std::uint64_t> changed_in;  // by block: the last capture that found it changed
+    // For each block, the last capture that found it changed.
+    std::vector<std::uint64_t> changed_in;
   };
 
   Result<Tracked*> track(const RegionCapture& region, std::uint64_t capture);

@@ -16,9 +16,9 @@ namespace diapause::capture {
 
 // The program's declaration about its writes to a region.
 enum class Declaration {
-  changing,  // nothing
-  stable,    // not written until drain() has returned
-  // Never written again. The program may free or replace it once it is no longer protected.
+  changing,  // the program promises nothing
+  stable,    // the program does not write to it until drain() has returned
+  // The program never writes to it again. It may free or replace it once it is no longer protected.
   constant
 };
 
@@ -34,7 +34,7 @@ struct RegionReport {
   std::string region;
   policy::CaptureMethod method = policy::CaptureMethod::copy;
   std::string reason;
-  std::uint64_t copied_in_begin = 0;  // bytes
+  std::uint64_t copied_in_begin = 0;  // in bytes
   std::uint64_t copied_in_drain = 0;
   std::uint64_t faults = 0;  // writes of the program that had to wait
   double blocked_s = 0;      // in begin()
@@ -47,17 +47,17 @@ struct SlotRegion {
   std::string name;
   const std::byte* data = nullptr;
   std::uint64_t bytes = 0;
-  std::uint64_t offset = 0;  // in the slot
+  std::uint64_t offset = 0;  // place in the slot
   std::size_t first_checksum = 0;
 };
 
 struct SlotContent {
   std::uint64_t capture = 0;  // number of the capture that filled it; 0: the content is unknown
   std::vector<SlotRegion> regions;
-  std::vector<std::uint64_t> checksums;  // of the blocks of all regions
+  std::vector<std::uint64_t> checksums;  // checksums of the blocks of all regions
 };
 
-// The knowledge of a region from earlier captures.
+// What is known about a region from earlier captures.
 struct RegionHistory {
   policy::CaptureMethod method = policy::CaptureMethod::copy;
   std::optional<double> changed;

@@ -38,8 +38,8 @@ class StreamWriter {
   struct Buffer {
     sys::AlignedBuffer memory;
     std::int64_t ticket = -1;
-    ByteView written;          // being written by that ticket
-    std::uint64_t offset = 0;  // in the file
+    ByteView written;          // the data that the ticket stands for
+    std::uint64_t offset = 0;  // place in the file
   };
 
   StreamWriter(const sys::File& file, std::uint64_t offset) : file_(&file), offset_(offset) {}
@@ -48,7 +48,7 @@ class StreamWriter {
   Status wait_for(Buffer& buffer);
 
   const sys::File* file_;
-  std::uint64_t offset_;      // file offset of the present buffer
+  std::uint64_t offset_;      // place of the present buffer in the file
   std::uint64_t filled_ = 0;  // bytes in the present buffer
   std::size_t current_ = 0;
   std::array<Buffer, kBuffers> buffers_;

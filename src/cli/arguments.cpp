@@ -70,7 +70,7 @@ struct Typed {
   ExportArguments exported;
   std::vector<std::string> unmarked;  // words of `run` in the place of its command
   LaunchArguments launch;
-  std::vector<std::string> unmarked_launch;  // the same for `launch`
+  std::vector<std::string> unmarked_launch;  // the same, for `launch`
   CheckpointArguments checkpoint;
   RestartArguments restart;
   EnergyArguments energy;

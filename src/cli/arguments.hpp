@@ -22,27 +22,27 @@ struct Places {
 
 struct ListArguments {
   Places places;
-  std::string job;  // empty: all
+  std::string job;  // empty for all
   bool json = false;
 };
 
 struct ShowArguments {
   Places places;
   std::string job;
-  std::optional<std::uint64_t> version;  // nullopt: the newest
+  std::optional<std::uint64_t> version;  // empty for the newest
   bool json = false;
 };
 
 struct VerifyArguments {
   Places places;
-  std::string job;  // empty: all
+  std::string job;  // empty for all
   std::optional<std::uint64_t> version;
   bool json = false;
 };
 
 struct PruneArguments {
   Places places;
-  std::string job;  // empty: all
+  std::string job;  // empty for all
   std::optional<std::uint64_t> keep;
   std::vector<std::uint64_t> versions;
   bool all = false;
@@ -60,7 +60,7 @@ struct InjectArguments {
 };
 
 struct RunArguments {
-  Places places;  // where progress is looked for
+  Places places;  // the places in which progress is looked for
   std::uint64_t restarts = 3;
   double delay_s = 0;
   double min_uptime_s = 0;
@@ -110,7 +110,7 @@ struct CheckpointArguments {
 struct RestartArguments {
   std::string config;
   std::string name;
-  std::optional<std::uint64_t> version;  // nullopt: the newest
+  std::optional<std::uint64_t> version;  // empty for the newest
   bool mapped = false;                   // memory comes while the job runs
   double interval_s = 0;
   int level = 1;
@@ -121,7 +121,7 @@ struct EnergyArguments {
   Places places;
   std::string job;
   std::vector<std::string> baselines;  // ledgers or jobs
-  std::string part;                    // of the machine; empty: the total
+  std::string part;                    // part of the machine; empty for the total
   bool json = false;
   bool csv = false;
 };
@@ -129,13 +129,13 @@ struct EnergyArguments {
 struct PredictArguments {
   std::string machine, app;
   std::string schedule = "ckp(3,5,7,11)";
-  std::string bytes;  // as typed; empty: as published
+  std::string bytes;  // the text that was typed; empty for the published size
   bool json = false;
 };
 
 struct JobsArguments {
   Places places;
-  std::string job;  // empty: all
+  std::string job;  // empty for all
   bool json = false;
 };
 
@@ -151,12 +151,12 @@ struct ReportArguments {
   std::string output;
   std::vector<std::string> compare;  // jobs or ledgers
   std::vector<std::string> traces;
-  std::string pictures;  // directory; empty: none
+  std::string pictures;  // a directory; empty for none
 };
 
 struct PowerRestoreArguments {
   std::string config;
-  std::string state;  // empty: as configured
+  std::string state;  // empty for the configured one
 };
 
 // Arguments of the verb that only the governor starts.

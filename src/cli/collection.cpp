@@ -142,7 +142,7 @@ Result<Collection> collect(const Places& places) {
 }
 
 Result<std::vector<const Job*>> find_jobs(const Collection& collection, const std::string& name) {
-  constexpr std::size_t kDigits = 9;  // "-" and 8 of the key
+  constexpr std::size_t kDigits = 9;  // "-" and 8 digits of the key
   std::vector<const Job*> found;
   for (const Job& job : collection.jobs) {
     const bool matches =
@@ -234,7 +234,7 @@ std::uint64_t stored_bytes(const CollectedVersion& version) {
   for (const Part& part : version.parts) {
     for (const auto& [name, orphan] : part.captured) bytes += orphan.header.file_bytes;
     const auto directory = part.place->directory.open_child(store::version_directory(version.id));
-    if (!directory || !part.captured.empty()) continue;  // removed meanwhile
+    if (!directory || !part.captured.empty()) continue;  // it was removed meanwhile
     const auto entries = directory->list();
     if (!entries) continue;
     for (const sys::DirectoryEntry& entry : *entries) {

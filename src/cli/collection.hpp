@@ -20,7 +20,7 @@ namespace diapause::cli {
 struct Part {
   const store::SurveyedPlace* place = nullptr;
   const store::FoundVersion* found = nullptr;
-  // Of a capture: places of its images, by their future names.
+  // The places of a capture's images, by their future names.
   std::map<std::string, store::OrphanedImage> captured;
 };
 
@@ -34,7 +34,7 @@ struct CollectedVersion {
   bool is_over = false;     // it is of a job that the program has finished: no restart uses it
   bool is_archive = false;  // the program kept it when it finished the job
 
-  std::vector<std::string> problems() const;  // of its manifests and directories
+  std::vector<std::string> problems() const;  // problems of its manifests and directories
   // Returns true if there is no manifest and no trace of one: then it never was a version.
   bool unfinished() const { return manifest == nullptr && problems().empty(); }
 };
@@ -92,7 +92,7 @@ const char* state_of(const CollectedVersion& version);
 Result<store::ImageReader> open_image(const Part& part, const std::string& name,
                                       const store::ExpectedImage& expected);
 
-std::uint64_t data_bytes(const format::Manifest& manifest);  // protected bytes of all ranks
+std::uint64_t data_bytes(const format::Manifest& manifest);  // the protected bytes of all ranks
 std::uint64_t stored_bytes(
     const CollectedVersion& version);  // bytes of all files that can be reached
 

@@ -1,5 +1,5 @@
-// Exit statuses of all verbs. `run` returns the status of its command unless it has one of its own.
-// docs/command-line.md.
+// The exit statuses of all verbs (docs/command-line.md). `run` returns the status of its command
+// unless it has one of its own.
 #pragma once
 
 namespace diapause::cli {
@@ -9,7 +9,7 @@ inline constexpr int kDamaged = 1;  // something is damaged, but the newest vers
 inline constexpr int kNotRestorable = 2;  // the newest version cannot be restored
 // Wrong usage, an I/O error, an unknown name, or a job that is running.
 inline constexpr int kTrouble = 3;
-// `run`: the command stopped in time and continues in another allocation.
+// With this status `run` says that the command stopped in time and continues in another allocation.
 inline constexpr int kStopped = 75;
 inline constexpr int kCannotRun = 125;  // `run` itself failed
 

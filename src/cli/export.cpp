@@ -24,7 +24,7 @@ namespace {
 // A region of one rank.
 struct Piece {
   std::uint32_t rank;
-  std::size_t region;  // number in the rank's image
+  std::size_t region;  // its number in the rank's image
 };
 
 // Returns where a name ends in ".r" and digits, as the names of the files of single ranks do; its
@@ -56,8 +56,8 @@ class PieceReader {
  public:
   PieceReader(store::ImageReader& image, std::size_t region) : image_(image), region_(region) {}
 
-  // Writes `length` bytes from `begin` on to the place `to` of the file. What is read in the order
-  // of the bytes is read once.
+  // Writes `length` bytes from `begin` on to the place `to` of the file. Bytes that are asked for
+  // in their order are read once.
   Status copy(std::uint64_t begin, std::uint64_t length, const sys::File& file, std::uint64_t to) {
     for (std::uint64_t done = 0; done < length;) {
       DIAPAUSE_TRY_ASSIGN(ByteView bytes, rest_of_block(begin + done));

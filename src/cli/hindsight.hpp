@@ -13,10 +13,10 @@ namespace diapause::cli {
 struct Hindsight {
   // Otherwise the rates are those of the last choice of a schedule.
   bool are_failures_observed = false;
-  double failures_per_s = 0;  // of all classes together
+  double failures_per_s = 0;  // rate of all classes together
   model::Pattern as_was;      // means over the whole job, for the levels of `best`
   model::Cost cost;           // expected cost of that pattern
-  model::Plan best;           // by time
+  model::Plan best;           // the plan of least time
   model::Powers powers;       // all 1 if the powers are unknown
   bool has_powers = false;
 

@@ -16,9 +16,10 @@ namespace diapause::cli {
 struct RankDetails {
   // Nullopt: none of its files can be read from here.
   std::optional<std::vector<format::Region>> regions;
-  std::string problem;                     // the reason, if there are no regions
-  std::vector<format::Region> compressed;  // of its image in the global tier, if that is compressed
-  std::vector<std::string> found_in;       // such as "memory node0", "global"
+  std::string problem;  // the reason, if there are no regions
+  // The regions of its image in the global tier, if that is compressed.
+  std::vector<format::Region> compressed;
+  std::vector<std::string> found_in;  // such as "memory node0", "global"
 };
 
 struct VersionDetails {
@@ -38,7 +39,7 @@ struct VersionInspection {
   // Nodes that the manifest names and of which nothing was found.
   std::vector<std::string> nodes_unreached;
   redundancy::Assessment assessment;
-  std::uint64_t files = 0, bytes = 0;  // that were read
+  std::uint64_t files = 0, bytes = 0;  // numbers of what was read
 };
 
 // Reads every block of every file. `seen_s` is when the version was seen, Collection::seen_s. A job

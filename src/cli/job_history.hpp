@@ -55,7 +55,7 @@ class HistoryReader {
 
   HistorySums sums_;
   std::vector<Checkpoint> small_;  // consecutive checkpoints of level 1 that were not shown yet
-  double opened_unix_s_ = 0;       // of the present start
+  double opened_unix_s_ = 0;       // beginning of the present start
   double ran_before_s_ = 0;        // duration of all starts before it
   bool has_ended_ = true;          // it was closed, or told to stop
 };

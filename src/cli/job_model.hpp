@@ -14,10 +14,10 @@
 namespace diapause::cli {
 
 struct JobModel {
-  std::vector<model::Level> levels;  // with the failures that they recover from
-  model::Powers powers;              // of all nodes
+  std::vector<model::Level> levels;  // each with the failures that it recovers from
+  model::Powers powers;              // powers of all nodes
   std::uint32_t nodes = 1;
-  double bytes = 0;  // of all ranks
+  double bytes = 0;  // bytes of all ranks
   std::uint32_t group_nodes = 4, parity = 1;
   std::vector<std::string> notes;  // sources of numbers that nobody gave
 };

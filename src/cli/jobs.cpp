@@ -17,7 +17,7 @@ namespace {
 std::uint64_t bytes_below(const sys::Directory& directory, int depth) {
   std::uint64_t bytes = 0;
   const auto entries = directory.list();
-  if (!entries) return bytes;  // removed meanwhile
+  if (!entries) return bytes;  // the directory was removed meanwhile
   for (const sys::DirectoryEntry& entry : *entries) {
     if (entry.is_directory) {
       const auto child = depth > 0 ? directory.open_child(entry.name) : fail(Code::not_found, "");

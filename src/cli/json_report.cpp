@@ -34,7 +34,8 @@ json identity_of(const CollectedVersion& version) {
   one["created_unix_ns"] = version.manifest->created_unix_ns;
   one["ranks"] = version.manifest->ranks.size();
   one["data_bytes"] = data_bytes(*version.manifest);
-  one["greatest_error"] = version.manifest->greatest_error();  // in the global tier
+  // The error of values in the global tier.
+  one["greatest_error"] = version.manifest->greatest_error();
   one["lossy_restarts"] = version.manifest->lossy_restarts;
   return one;
 }
@@ -132,7 +133,7 @@ json assessment_of(const VersionInspection& inspection) {
   for (const redundancy::Source& source : found.sources) {
     sources.push_back(redundancy::source_kind_name(source.kind));
   }
-  json pairs = nullptr;  // not tried; a missing number is not zero
+  json pairs = nullptr;  // the pairs were not tried, and a missing number is not zero
   if (found.pairs_tried) {
     json examples = json::array();
     for (const redundancy::Loss& loss : found.fatal_pair_examples)

@@ -52,7 +52,7 @@ Status check_hosts(const std::vector<std::string>& hosts) {
 int report_to_job(const Result<int>& status) {
   if (status) return *status;
   fmt::print(stderr, "diapause: {}\n", printable_lines(status.error().message));
-  // As other remote shells say that they could not run the command.
+  // Other remote shells use this status, too, if they could not run the command.
   constexpr int kNoRemoteShell = 255;
   return kNoRemoteShell;
 }

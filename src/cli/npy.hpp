@@ -16,7 +16,7 @@ namespace diapause::cli {
 struct ArrayShape {
   format::ElementType type = format::ElementType::bytes;
   std::uint64_t element_bytes = 1;
-  std::vector<std::uint64_t> dims;  // in elements
+  std::vector<std::uint64_t> dims;  // numbers of elements
 };
 
 // Returns the header in front of the elements; its length is a multiple of 64. Elements of plain
@@ -24,7 +24,8 @@ struct ArrayShape {
 std::string npy_head(const ArrayShape& shape);
 
 // Returns the shape of the global array that these pieces fill completely. The pieces must have the
-// same type, lie inside the array, not overlap, and leave nothing out; Code::argument otherwise.
+// same type, lie inside the array, not overlap, and leave nothing out, or the result is
+// Code::argument.
 Result<ArrayShape> whole_of(const std::vector<const format::Region*>& pieces);
 
 // Called for each run of bytes of the piece that is contiguous in the global array, with the run's

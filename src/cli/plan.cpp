@@ -18,7 +18,8 @@
 namespace diapause::cli {
 namespace {
 
-// The storage as its capacity, or as the number of its nodes and of the devices of each: 75x64.
+// Reads the capacity of a storage, or the number of its nodes and of the devices of each, such as
+// 75x64.
 Result<double> capacity_of_word(const std::string& word, double device_bytes) {
   const std::size_t by = word.find('x');
   if (by == std::string::npos) return parse_size_bytes(word);

@@ -19,7 +19,7 @@ struct Schedule {
 
 // The additional cost of a wrong choice, as fractions: 0.01 is one percent.
 struct Wrong {
-  std::string what;  // such as "interval twice as long"
+  std::string what;  // like "interval twice as long"
   double more_time = 0;
   double more_energy = 0;
 };
@@ -34,7 +34,7 @@ struct Sensitivity {
 
 // The result of simulated runs, for failures without a formula.
 struct ByRuns {
-  std::string failures;  // such as "weibull:0.7", or the file of the trace
+  std::string failures;  // like "weibull:0.7", or the file of the trace
   std::vector<model::Level> levels;
   simulate::Found found;
   model::Pattern formula;  // the pattern that the search began with

@@ -9,7 +9,7 @@ namespace diapause::cli {
 int become_python(const std::vector<std::string>& arguments) {
   const std::string program = sys::own_program();
   const std::string start =
-      // A relative path.
+      // The path is relative to the program.
       program.substr(0, program.rfind('/')) + "/" DIAPAUSE_PYTHON_FROM_PROGRAM "/start.py";
   std::vector<std::string> command = {"python3", "-B", start};
   command.insert(command.end(), arguments.begin(), arguments.end());

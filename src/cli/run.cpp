@@ -45,7 +45,7 @@ std::vector<sys::Supervisor::Variable> end_of_allocation(const std::string& slur
                                       "--noheader", "--jobs", slurm_job, "--format", "%e"});
   if (!answer) return {};
   const std::string seconds = answer->substr(0, answer->find_first_not_of("0123456789"));
-  if (seconds.empty()) return {};  // no limit
+  if (seconds.empty()) return {};  // there is no limit
   return {{kName, seconds}};
 }
 
@@ -271,11 +271,11 @@ class Run {
   const RunArguments& arguments_;
   sys::Supervisor& supervisor_;
   const std::string slurm_job_;  // empty without Slurm
-  const std::string stop_file_;  // where the program notes that it has to stop
+  const std::string stop_file_;  // the file in which the program notes that it has to stop
   // The file in which the program notes that a start failed because the system lacked some
   // resource.
   const std::string again_file_;
-  int shortages_ = 0;           // consecutive failures of that kind
+  int shortages_ = 0;           // failures of that kind, one after the other
   std::optional<Watch> watch_;  // while the command runs
   std::string reason_;
   bool end_wanted_ = false;

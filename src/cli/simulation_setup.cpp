@@ -196,7 +196,7 @@ class SetupMaker {
     return {};
   }
 
-  // `mean_s`: between failures of any unit of the job.
+  // `mean_s` is the mean time between failures of any unit of the job.
   void add_class(simulate::FailureClass one, const model::FailureLaw& law, double mean_s) {
     const std::uint32_t units = (setup_.model.nodes + one.nodes_each - 1) / one.nodes_each;
     one.law = law;

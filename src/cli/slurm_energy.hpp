@@ -1,4 +1,4 @@
-// What Slurm's accounting says of the energy of a job, to be seen beside what the ledger says.
+// Says what Slurm's accounting knows about the energy of a job, to be shown beside the ledger.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 namespace diapause::cli {
 
 struct SlurmEnergy {
-  std::set<std::string> jobs;  // of which it knows the energy
+  std::set<std::string> jobs;  // the jobs whose energy it knows
   double joules = 0;
-  double seconds = 0;  // that these jobs have run
+  double seconds = 0;  // run time of these jobs
 };
 
 // Reads what `sacct --noheader --parsable2 --format JobIDRaw,ConsumedEnergyRaw,ElapsedRaw` printed

@@ -13,10 +13,10 @@ struct StudyCompressArguments {
   std::vector<std::string> codecs, bounds, clocks;
   std::string actuator = "none";
   std::string machine = "m510-broadwell";
-  std::string directory;  // where to write; empty: below `output`
+  std::string directory;  // the directory to write to; empty for one below `output`
   double seconds = 0.3;
   int repetitions = 3;
-  double dump_gb = 1;  // of the fields
+  double dump_gb = 1;  // size of a dump of the fields
   bool is_dry_run = false;
 };
 
@@ -30,7 +30,7 @@ struct StudyEncodeArguments {
   std::string actuator;
   std::string directory;
   double seconds = 0;   // least duration of each measurement
-  int repetitions = 1;  // and least number of passes
+  int repetitions = 1;  // least number of passes
   // Instead of measuring each step at each clock: compresses and writes so many bytes of the field,
   // at the first and the last of the clocks.
   std::uint64_t dump_bytes = 0;

@@ -71,7 +71,7 @@ Result<codec::CodecId> codec_of(const std::string& name) {
 // The number of passes of a step, and their cost.
 struct Cost {
   int passes = 0;
-  double seconds = 0;    // of all passes
+  double seconds = 0;    // seconds of all passes
   double scatter_s = 0;  // standard deviation of the time of one pass; 0 for a single one
   energy::Usage energy;
 };
@@ -85,11 +85,11 @@ struct DumpTimes {
   double ended_s() const { return began_s + compress_s + write_s; }
 };
 
-// How far the values that were read back are off.
+// Says how far the values that were read back are off.
 struct Errors {
   double greatest = 0;
-  double rms = 0;    // over all finite values
-  double range = 0;  // from the least to the greatest finite value
+  double rms = 0;    // root mean square over all finite values
+  double range = 0;  // the difference of the greatest and the least finite value
 };
 
 template <class Value>
@@ -249,7 +249,7 @@ class Study {
   }
 
   Status one(Trial& trial) {
-    DIAPAUSE_TRY(trial.compress());  // to warm up
+    DIAPAUSE_TRY(trial.compress());  // this warms up
     if (arguments_.dump_bytes > 0) return dump(trial);
     DIAPAUSE_TRY_ASSIGN(const Cost compress, cost_of([&] { return trial.compress(); }));
     DIAPAUSE_TRY_ASSIGN(const Cost write, cost_of([&] { return trial.write(directory_); }));

@@ -9,8 +9,8 @@
 
 namespace diapause::cli {
 
-std::string bytes_text(std::uint64_t bytes);   // such as "1.5 MiB"
-std::string time_text(std::uint64_t unix_ns);  // local time, such as "2026-03-04 15:06:07"
+std::string bytes_text(std::uint64_t bytes);   // like "1.5 MiB"
+std::string time_text(std::uint64_t unix_ns);  // the local time, like "2026-03-04 15:06:07"
 // Returns text such as "284 +- 2 J". The uncertainty is shown with two digits, or one if the first
 // is above 3, and the value to the same place. A value without uncertainty has two decimals.
 std::string value_text(double value, double off, const char* unit);
@@ -18,7 +18,7 @@ std::string value_text(double value, double off, const char* unit);
 std::string to_the_digits_of(double value, double off, const char* unit);
 // Returns text such as "280 J", with so many digits.
 std::string rounded_text(double value, int digits, const char* unit);
-std::string levels_text(const format::Manifest& manifest);  // such as "1 2 3"
+std::string levels_text(const format::Manifest& manifest);  // like "1 2 3"
 // Returns ascending numbers as text such as "0-3, 7".
 std::string numbers_text(const std::vector<std::uint32_t>& numbers);
 // Replaces control characters, which a file may hold and a terminal must not see, by '?'.

@@ -12,7 +12,7 @@
 
 namespace diapause::cli {
 
-// What most verbs exit with.
+// The exit statuses of most verbs.
 inline constexpr const char* kUsualExitCodes =
     "Exit status:\n"
     "  0  done\n"

@@ -24,7 +24,8 @@ int run(const RunArguments& arguments);
 int jobs(const JobsArguments& arguments);
 int history(const HistoryArguments& arguments);
 int export_version(const ExportArguments& arguments);
-// What parts of launched jobs call this program for; nothing if a user has called it.
+// Parts of launched jobs call this program, too. Returns the exit status of such a part, or nothing
+// if a user has called the program.
 std::optional<int> serve_job(int argc, char** argv);
 int launch(const LaunchArguments& arguments);
 int checkpoint(const CheckpointArguments& arguments);

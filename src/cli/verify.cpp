@@ -100,7 +100,7 @@ void print_inspection(const VersionInspection& inspection) {
 
 struct Verdict {
   bool any_damage = false;
-  bool newest_restorable = true;  // for every job
+  bool newest_restorable = true;  // whether that holds for every job
   bool any_version = false;
 };
 

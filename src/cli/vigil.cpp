@@ -58,7 +58,7 @@ std::optional<LauncherVigil::Order> LauncherVigil::judge(std::int64_t process,
 }
 
 bool ProgressVigil::has_stalled(double now_s) {
-  // Frequent enough, and no burden for a parallel file system.
+  // This is frequent enough, and no burden for a parallel file system.
   constexpr double kLooksPerStall = 10;
   if (stall_s_ <= 0) return false;
   if (last_ && now_s - looked_s_ < stall_s_ / kLooksPerStall) return false;

@@ -11,7 +11,7 @@ namespace diapause::comm {
 
 // One rank's part of such a file.
 struct FilePart {
-  std::string path;  // of a file that exists
+  std::string path;  // the path of a file that exists
   // Identifies the file: all parts with the same path have the same number.
   std::uint32_t number = 0;
   std::uint64_t offset = 0;

@@ -345,7 +345,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
     const std::size_t longer = std::max(name.size(), candidate.size());
     if (longer - std::min(name.size(), candidate.size()) > kMostEdits) continue;
     std::vector<std::size_t> row(candidate.size() +
-                                 1);  // Levenshtein distances of a prefix of `name`
+                                 1);  // holds the Levenshtein distances of a prefix of `name`
     for (std::size_t i = 0; i < row.size(); ++i) row[i] = i;
     for (std::size_t n = 1; n <= name.size(); ++n) {
       std::size_t diagonal = row[0];

@@ -69,17 +69,17 @@ enum class Rule {
 };
 
 struct Key {
-  std::string_view section;  // "" = top level
+  std::string_view section;  // empty for the top level
   std::string_view name;
   Place place;
   Rule rule = Rule::any;
-  std::int64_t least = 0;  // integers
+  std::int64_t least = 0;  // bound of an integer
   std::int64_t most = 0xffffffff;
   std::span<const std::string_view> words = {};  // the values of a choice
 
   std::string full_name() const;    // "level1.keep"
-  std::string environment() const;  // "DIAPAUSE_LEVEL1_KEEP"
-  std::string allowed() const;      // "an integer from 1 to 4294967295"
+  std::string environment() const;  // a name like "DIAPAUSE_LEVEL1_KEEP"
+  std::string allowed() const;      // a text like "an integer from 1 to 4294967295"
   std::string shown(Draft& draft) const;
 };
 
@@ -90,7 +90,7 @@ const Key* find_key(std::string_view section, std::string_view name);
 struct Found {
   // monostate: a value that no key accepts
   std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::string>> value;
-  std::string shown;  // for messages
+  std::string shown;  // the name for messages
 };
 
 // Interprets the text of a variable as a value for `key`.

@@ -19,7 +19,7 @@ enum class TierKind { memory, local, global };
 enum class CaptureStrategy { automatic, copy, copy_on_write, incremental };
 std::string_view capture_strategy_name(CaptureStrategy strategy);  // "copy-on-write"
 
-// When a level is due in snapshot(): after so many seconds or so many calls; 0 means never.
+// Says when a level is due in snapshot(): after so many seconds or so many calls. 0 means never.
 struct Interval {
   double seconds = 0;
   std::uint64_t calls = 0;
@@ -27,16 +27,16 @@ struct Interval {
 
 // Into how many files the images of all ranks are written in the global tier.
 struct FileCount {
-  enum class Kind { per_rank, automatic, fixed };  // automatic: one file per node
+  enum class Kind { per_rank, automatic, fixed };  // `automatic` is one file for each node
   Kind kind = Kind::per_rank;
-  std::uint32_t count = 0;  // fixed
+  std::uint32_t count = 0;  // for `fixed`
 };
 
-// The path of a checkpoint of level 4 to the global tier.
+// Says how a checkpoint of level 4 gets to the global tier.
 enum class GlobalMode {
-  staged,  // from the image on the node
-  direct,  // from the program's memory, without an image on the node
-  mpi_io   // as `direct`, by collective MPI writes into shared files
+  staged,  // it is copied from the image on the node
+  direct,  // it is written from the program's memory, without an image on the node
+  mpi_io   // like `direct`, by collective MPI writes into shared files
 };
 
 // Lossless compression of regions: none, shuffle + LZ4, shuffle + zstd, or whichever of these
@@ -46,12 +46,12 @@ enum class CodecMethod { none, lz4, zstd, automatic };
 // The cost that the choice of the method `automatic` minimizes.
 enum class CodecGoal { time, energy };
 
-// Compression on the way to the global tier; docs/compression.md.
+// The settings of compression on the way to the global tier (docs/compression.md).
 struct CodecSettings {
   CodecMethod method = CodecMethod::none;
   CodecGoal goal = CodecGoal::time;  // used with CodecMethod::automatic
   std::uint32_t zstd_level = 1;
-  std::uint32_t threads = 1;        // of each process that compresses
+  std::uint32_t threads = 1;        // threads of each process that compresses
   std::uint32_t anchor_every = 10;  // one version in so many in the global tier is exact; 1 = all
 };
 
@@ -63,7 +63,7 @@ struct LevelSettings {
 
 struct CaptureSettings {
   CaptureStrategy strategy = CaptureStrategy::automatic;
-  std::uint32_t threads = 0;  // that copy; 0 = as many as this rank has cores
+  std::uint32_t threads = 0;  // threads that copy; 0 = as many as this rank has cores
   // Share of the blocks found unchanged whose checksum is verified in every capture.
   double audit_percent = 1;
   // Directories of files whose pages transparent checkpoints below level 4 do not store.
@@ -73,22 +73,23 @@ struct CaptureSettings {
 // Bit flips injected on purpose into protected memory, as in the published experiments; `/eN` in a
 // schedule sets the bit.
 struct FlipSettings {
-  std::optional<std::uint32_t> bit;  // of the element; none = no injection
+  std::optional<std::uint32_t> bit;  // bit of the element; none = no injection
   double every_s = 10;
   std::uint32_t count = 1;  // flips each time
   std::uint64_t limit = 0;  // flips in total; 0 = no limit
-  std::string region;       // empty = any
+  std::string region;       // name of the region; empty = any
   std::uint64_t seed = 1;
 };
 
-// When and why the program is asked to stop.
+// Says when and why the program is asked to stop.
 struct DeadlineSettings {
   // Names of signals, such as "SIGTERM", that are handled as requests to stop.
   std::vector<std::string> signals;
   std::uint64_t at_unix_s = 0;  // end of the allocation; 0 = unknown
   double in_s = 0;              // the same, counted from open; 0 = unknown
   double grace_s = 30;          // between such a signal and the kill
-  double margin_s = 10;  // what the program itself needs between its last checkpoint and its end
+  // Time that the program itself needs between its last checkpoint and its end.
+  double margin_s = 10;
 };
 
 // The thread that does the work behind the capture: the call itself, a thread of each node's first
@@ -105,20 +106,20 @@ enum class WhenFull { wait, skip };
 // The work behind the capture, in the background.
 struct AsyncSettings {
   AsyncMode mode = AsyncMode::thread;
-  std::uint32_t nice = 10;           // of the engine's thread
-  std::optional<std::uint32_t> cpu;  // where the thread runs; none = anywhere
+  std::uint32_t nice = 10;           // niceness of the engine's thread
+  std::optional<std::uint32_t> cpu;  // processor that the thread runs on; none = any
   double flush_mib_s = 0;            // limit of a node's writes to the global tier; 0 = no limit
   std::uint32_t in_flight = 2;       // captured versions that wait for the engine
-  std::uint64_t in_flight_mib = 0;   // the same, in memory of a node; 0 = no limit
+  std::uint64_t in_flight_mib = 0;   // the same, in the memory of a node; 0 = no limit
   WhenFull when_full = WhenFull::wait;
 };
 
 // Says which meters measure the energy of a node (docs/energy.md).
 struct EnergySettings {
-  std::vector<std::string> meters = {"auto"};  // or {"off"}, or names of meters
+  std::vector<std::string> meters = {"auto"};  // names of meters, or {"off"}
   std::uint32_t period_ms = 100;               // between two samples
-  std::string profile = "generic";  // of the model: the name of a built-in profile, or a file
-  double tdp_w = 0;                 // of this machine's processors; 0 = as in the profile
+  std::string profile = "generic";  // profile of the model: the name of a built-in one, or a file
+  double tdp_w = 0;                 // for this machine's processors; 0 = as in the profile
   std::string stream;               // a CSV file that an external meter writes; empty = none
   double stream_offset_s = 0;       // added to the file's times to give local time
   std::string trace;                // a recorded trace to replay; empty = none
@@ -137,7 +138,7 @@ struct AutoSchedule {
 
 // Mean times between the failures that the job meets, in seconds; 0 means unknown.
 struct FailureSettings {
-  double node_mtbf_s = 0;  // of a single node
+  double node_mtbf_s = 0;  // mean time between failures of a single node
   // The times for the whole job, by the level that such failures need; [0] is unused.
   std::array<double, 5> mtbf_s{};
 };
@@ -152,9 +153,9 @@ enum class ActuatorKind { automatic, cpufreq, powercap, uclamp, dry_run, emulate
 struct GovernorSettings {
   ThrottlePolicy policy = ThrottlePolicy::off;
   ActuatorKind actuator = ActuatorKind::automatic;
-  double ratio_compress = 0.875;     // of the base clock
-  double ratio_write = 0.85;         // the same
-  double max_slowdown_percent = 15;  // of a phase, with ThrottlePolicy::measured
+  double ratio_compress = 0.875;     // a ratio of the base clock
+  double ratio_write = 0.85;         // a ratio of the base clock
+  double max_slowdown_percent = 15;  // greatest slowdown of a phase, with ThrottlePolicy::measured
   std::string state_path;            // default /dev/shm/diapause-power-<uid>
   // The command that restores the settings of the machine if the job dies.
   std::string watchdog = "diapause";
@@ -171,13 +172,13 @@ struct Settings {
   std::uint32_t ranks_per_node = 0;
   std::string node_name;                // default: host name, with emulated nodes "node<i>"
   std::vector<std::string> node_names;  // names of emulated nodes, in order
-  std::array<LevelSettings, 5> levels;  // [1]..[4]; [0] unused
-  std::uint32_t group_nodes = 4;        // level 3: n
-  std::uint32_t parity = 1;             // level 3: m
+  std::array<LevelSettings, 5> levels;  // [1] to [4]; [0] is unused
+  std::uint32_t group_nodes = 4;        // n of level 3
+  std::uint32_t parity = 1;             // m of level 3
   AutoSchedule auto_schedule;
   FailureSettings failures;
   FinishKeep finish_keep = FinishKeep::nothing;
-  double lock_wait_s = 60;  // how long to wait for an earlier run of this job to release its locks
+  double lock_wait_s = 60;  // so long it waits for an earlier run of this job to release its locks
   CaptureSettings capture;
   CodecSettings codec;
   FlipSettings flips;

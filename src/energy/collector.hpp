@@ -28,8 +28,8 @@ class Collector {
   double began_s() const { return began_s_; }  // time of the first call
   double collected_s() const { return collected_s_; }
 
-  // Until decide() all zones are on probation. Returns the update period of the slowest zone that
-  // has shown no life yet; 0 if all have.
+  // Returns the update period of the slowest zone that has shown no life yet, or 0 if all have.
+  // Until decide() all zones are on probation.
   double undecided_s() const;
   // Returns whether any of them is a counter that may only stand still because nothing is done.
   bool needs_load() const;

@@ -13,7 +13,7 @@ namespace diapause::fabric {
 inline constexpr std::string_view kMemoryName = "diapause-verbs";
 // The memfd that a restart makes has this link, too.
 inline constexpr std::string_view kMemoryLink = "/memfd:diapause";
-inline constexpr std::uint64_t kMagic = 0x31'73'62'72'65'76'2e'64;  // "d.verbs1"
+inline constexpr std::uint64_t kMagic = 0x31'73'62'72'65'76'2e'64;  // the bytes of "d.verbs1"
 inline constexpr std::uint64_t kPageSize = 4096;
 
 // The agent asks for these steps in this order. Every process has answered one step before any gets
@@ -36,12 +36,12 @@ struct Page {
   std::atomic<std::uint32_t> request{
       0};  // a number that changes with each request; its last three bits: the step
   std::atomic<std::uint32_t> answer{0};   // the last request that was dealt with
-  std::uint32_t code = 0;                 // 0, or the Code of a failure
+  std::uint32_t code = 0;                 // 0, or the Code of the failure
   std::uint32_t is_closed = 0;            // adapters are closed
   std::uint32_t is_stopped = 0;           // threads wait in verbs
   std::uint64_t published = 0;            // records from kPageSize on
   std::uint64_t given = 0, given_at = 0;  // records of all processes, and where they begin
-  char problem[1024] = {};                // text of a failure
+  char problem[1024] = {};                // the text of the failure
 };
 static_assert(sizeof(Page) <= kPageSize);
 
@@ -58,7 +58,8 @@ struct Record {
   std::uint64_t home = 0;   // an adapter as one process has opened it
   std::uint32_t shown = 0;  // LID, number of the queue pair, or remote key
   std::uint32_t real = 0;
-  Gid shown_gid{};  // of a gid; of a pair that is connected, its peer's as the program knows it
+  Gid shown_gid{};  // the identifier of a gid; for a connected pair, that of its peer as the
+                    // program knows it
   Gid real_gid{};
   // The rest is of a queue pair.
   std::uint32_t peer = 0;          // number of its peer as the program knows it

@@ -21,8 +21,8 @@ struct Address {
   auto operator<=>(const Address&) const = default;
 };
 
-// Made once from the records of all processes, and not changed. What it does not know has kept its
-// number.
+// A directory is made once from the records of all processes, and does not change. A number that it
+// does not know has stayed the same.
 class Directory {
  public:
   Directory() = default;
@@ -44,7 +44,7 @@ class Directory {
   bool has_key(std::uint32_t number) const { return key_numbers_.contains(number); }
 
  private:
-  using PortName = std::pair<std::uint64_t, std::uint32_t>;  // home and port
+  using PortName = std::pair<std::uint64_t, std::uint32_t>;  // the home and the port
   void add_address(const Address& shown, const Address& real, const PortName& port);
 
   bool is_trivial_ = true;
@@ -62,7 +62,7 @@ class Directory {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs_;
   // Place and real number: shown one.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs_real_;
-  // Home and shown key: real key.
+  // The real key for a home and a shown key.
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> keys_;
   std::set<std::uint32_t> pair_numbers_, key_numbers_;
 };

@@ -24,15 +24,15 @@ class Pause {
   Pause& operator=(const Pause&) = delete;
   ~Pause();
 
-  // `processes`: all of the job. After a failure nothing has changed for them; Code::again: it may
-  // succeed soon.
+  // `processes` are all processes of the job. After a failure nothing has changed for them;
+  // Code::again says that it may succeed soon.
   Status begin(std::span<const pid_t> processes);
   // Takes over the processes of a restored job, which are as begin() left them.
   void take_over(std::span<const pid_t> processes);
   // Does nothing if it holds none. Fails if an adapter does not do what its predecessor did;
   // threads then wait on.
   Status end();
-  // The same; the next end() tells of a failure.
+  // Does the same; the next end() tells of a failure.
   void end_early();
   // When the first thread was stopped, in seconds of sys::monotonic_s(); nothing if there are no
   // adapters to be held.
@@ -59,8 +59,8 @@ class Pause {
 };
 
 // Returns the folder that has to stand in LD_LIBRARY_PATH of a program if its verbs are to be
-// checkpointed; empty if this machine has no adapter, or Diapause was built without. `program`: the
-// path of the command.
+// checkpointed. It is empty if this machine has no adapter, or if Diapause was built without verbs.
+// `program` is the path of the command.
 std::string library_folder(const std::string& program);
 
 }  // namespace diapause::fabric

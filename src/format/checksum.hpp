@@ -1,5 +1,5 @@
-// Checksums: XXH3 of the xxHash library with seed 0, 64 bits for a block and 128 bits for an image
-// index.
+// The checksums are XXH3 of the xxHash library with seed 0, 64 bits for a block and 128 bits for an
+// image index.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class Checksum64 {
  public:
   Checksum64();
   void update(ByteView data);
-  std::uint64_t value() const;  // of all data so far
+  std::uint64_t value() const;  // the checksum of all data so far
 
  private:
   // The state of the library, whose header is included only by the source file.

@@ -25,7 +25,7 @@ struct JobId {
 
 struct JobIdentity {
   JobId id;
-  JobId copied_from;  // not set: the job is not a copy
+  JobId copied_from;  // not set if the job is not a copy
   std::uint64_t created_unix_ns = 0;
   std::string job;   // the name given at open
   std::string key;   // the name of its directory in every tier

@@ -23,7 +23,7 @@ struct CommitId {
 // version numbers are.
 struct VersionId {
   std::uint32_t incarnation = 0;
-  std::uint64_t number = 0;  // given by the program
+  std::uint64_t number = 0;  // the number that the program gave
   CommitId commit;
   auto operator<=>(const VersionId&) const = default;
 };

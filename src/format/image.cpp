@@ -20,7 +20,7 @@ constexpr std::uint64_t kIndexFixedBytes = 16;  // magic, number of regions
 // The size of a region, without its name, dimensions and checksums.
 constexpr std::uint64_t kRegionFixedBytes = 56;
 constexpr std::uint64_t kDimBytes = 24;
-constexpr std::uint64_t kCompressionBytes = 12;   // of each region, from format version 2 on
+constexpr std::uint64_t kCompressionBytes = 12;   // for each region, from format version 2 on
 constexpr std::uint64_t kEncodedFixedBytes = 24;  // additional, of a region in compressed blocks
 constexpr std::size_t kMaxRegionNameBytes = 255;
 

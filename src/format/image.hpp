@@ -23,7 +23,7 @@ namespace diapause::format {
 // The newest format version that is read; it is written only where it is needed.
 inline constexpr std::uint32_t kImageFormatVersion = 3;
 inline constexpr std::uint64_t kHeaderBytes = kPageBytes;
-inline constexpr std::uint32_t kBlockBytes = 1024 * 1024;  // of region data per checksum
+inline constexpr std::uint32_t kBlockBytes = 1024 * 1024;  // region data that one checksum covers
 inline constexpr std::uint32_t kMaxDims = 8;
 // A cache line: regions of a packed image begin at multiples of it.
 inline constexpr std::uint64_t kPackedBytes = 64;
@@ -33,12 +33,12 @@ inline constexpr std::size_t kPackedFrom = 64;
 enum class ImageKind : std::uint32_t { data = 1, parity = 2 };
 
 struct ImageHeader {
-  std::uint32_t format_version = 1;  // of the index; see format_version_of()
+  std::uint32_t format_version = 1;  // version of the index; see format_version_of()
   ImageKind kind = ImageKind::data;
   VersionId version;
-  std::uint32_t owner = 0;       // data: rank. parity: index of the member in its group
-  std::uint32_t part = 0;        // data: 0 (decision 0042); parity: the number of the group
-  std::uint32_t rank_count = 0;  // of the job
+  std::uint32_t owner = 0;  // for data: the rank; for parity: the index of the member in its group
+  std::uint32_t part = 0;   // for data: 0 (decision 0042); for parity: the number of the group
+  std::uint32_t rank_count = 0;  // number of ranks of the job
   // The file may be longer because it is reused; bytes beyond are meaningless.
   std::uint64_t file_bytes = 0;
   std::uint64_t index_offset = 0;
@@ -71,7 +71,7 @@ enum class ElementType : std::uint32_t {
 };
 inline constexpr std::uint32_t kElementTypes = 11;
 std::uint64_t element_bytes_of(ElementType type);  // 0 for `bytes`: the user gives the size
-const char* element_type_name(ElementType type);   // "float64"
+const char* element_type_name(ElementType type);   // a name like "float64"
 
 // One dimension of a region's place in a global array.
 struct BlockDim {
@@ -87,17 +87,17 @@ enum class Encoding : std::uint32_t {
 
 // A method of compression, by the numbers that files hold. The folder codec/ defines their meaning.
 struct Compression {
-  std::uint32_t codec = 0;  // codec::CodecId; 0: none
+  std::uint32_t codec = 0;  // a codec::CodecId; 0 for none
   double bound = 0;         // the greatest absolute error of a value; 0: no value is changed
   bool operator==(const Compression&) const = default;
 };
 
 // The blocks of a region that is stored compressed.
 struct EncodedBlocks {
-  std::vector<std::uint64_t> sizes;  // of the blocks in the file, which follow one another
+  std::vector<std::uint64_t> sizes;  // sizes of the blocks in the file, which follow one another
   std::uint64_t lossy = 0;           // blocks whose values were changed
   std::uint64_t fallen_back = 0;     // blocks that were to be lossy, and are stored without loss
-  double greatest_error = 0;         // of all values, as measured; at most Compression::bound
+  double greatest_error = 0;         // measured over all values; at most Compression::bound
   bool operator==(const EncodedBlocks&) const = default;
 };
 
@@ -110,10 +110,10 @@ struct Region {
   Encoding encoding = Encoding::raw;
   // The compression that was asked for. For a raw region, it is done in the global tier.
   Compression compression;
-  EncodedBlocks encoded;                       // used if encoding == blocks
-  std::uint64_t offset = 0;                    // in the file, a multiple of alignment_of()
-  std::uint64_t stored_bytes = 0;              // raw: raw_bytes(); else the sum of encoded.sizes
-  std::vector<std::uint64_t> block_checksums;  // of the stored bytes, one per block
+  EncodedBlocks encoded;           // used if encoding == blocks
+  std::uint64_t offset = 0;        // place in the file, a multiple of alignment_of()
+  std::uint64_t stored_bytes = 0;  // raw_bytes() for raw regions, else the sum of encoded.sizes
+  std::vector<std::uint64_t> block_checksums;  // one checksum of the stored bytes for each block
   bool operator==(const Region&) const = default;
 
   bool is_raw() const { return encoding == Encoding::raw; }

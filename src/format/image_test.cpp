@@ -262,7 +262,7 @@ TEST(ImageIndex, RefusesHostileCounts) {
   EXPECT_THAT(refusal_of_number(68, 0xffffffff, 4), HasSubstr("name of"));
 }
 
-// Region 1 is made to store 2^62 bytes in 2^42 blocks. Everything but the length of the index
+// Region 1 claims to store 2^62 bytes in 2^42 blocks. Everything but the length of the index
 // agrees.
 TEST(ImageIndex, RefusesMoreChecksumsThanItHasBytes) {
   Image image = small_image();

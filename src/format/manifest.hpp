@@ -37,7 +37,7 @@ struct RankRecord {
   // Level 4: the image in the global tier if it is compressed. Otherwise file_bytes is 0, and
   // `image` describes the global tier too.
   ImageRecord encoded = {};
-  double greatest_error = 0;  // of any value in `encoded`, as measured; 0: all are exact
+  double greatest_error = 0;  // measured over all values in `encoded`; 0 if all are exact
   bool is_encoded() const { return encoded.file_bytes != 0; }
   const ImageRecord& in_global() const { return is_encoded() ? encoded : image; }
   bool operator==(const RankRecord&) const = default;
@@ -48,10 +48,10 @@ struct RankRecord {
 struct Group {
   // Ranks; kNoRank for a node with fewer ranks (its data are zeros).
   std::vector<std::uint32_t> members;
-  std::vector<std::uint32_t> nodes;  // node of each member; all different
+  std::vector<std::uint32_t> nodes;  // the node of each member; all are different
   std::uint32_t parity = 0;          // m
   std::uint64_t chunk_bytes = 0;
-  std::vector<ImageRecord> parities;  // one per member
+  std::vector<ImageRecord> parities;  // one for each member
   bool operator==(const Group&) const = default;
 };
 
@@ -70,9 +70,9 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 
   bool has_level(int level) const { return (levels >> level & 1u) != 0; }
-  int deepest_level() const;              // 0 if none
-  std::uint64_t protected_bytes() const;  // of all ranks
-  double greatest_error() const;          // of all ranks, in the global tier
+  int deepest_level() const;              // 0 if there is none
+  std::uint64_t protected_bytes() const;  // the sum over all ranks
+  double greatest_error() const;          // the greatest error on any rank, in the global tier
 };
 
 // Encodes the manifest in the oldest format version, from 2 on, that can express it. In every

@@ -15,7 +15,7 @@ namespace diapause::governor {
 // `cpus`, because other jobs may run on the rest.
 struct Where {
   std::vector<std::uint32_t> cpus;    // in ascending order
-  std::vector<std::int64_t> threads;  // of this job, by the kernel's numbers
+  std::vector<std::int64_t> threads;  // threads of this job, by the kernel's numbers
 };
 
 // The properties of an actuator.
@@ -55,7 +55,7 @@ class Planner {
  public:
   virtual ~Planner() = default;
   virtual Traits traits() const = 0;
-  virtual Status check(const Where& where) = 0;  // as Actuator::check()
+  virtual Status check(const Where& where) = 0;  // the same as Actuator::check()
   // Returns the settings for a ratio. Fails with the reason if there is nothing that this process
   // can set.
   virtual Result<Plan> plan(const Where& where, double ratio) = 0;

@@ -11,7 +11,7 @@
 namespace diapause::governor {
 namespace {
 
-// "event=0x01".
+// The text is like "event=0x01".
 std::optional<std::uint64_t> event_at(sys::Kernel& kernel, const std::string& path) {
   constexpr std::string_view kPrefix = "event=0x";
   const std::string text = sys::read_value(kernel, path).value_or("");

@@ -11,9 +11,9 @@
 
 namespace diapause::governor {
 
-// The counters APERF and MPERF of x86 processors, through the kernel's performance counters of the
-// unit `msr`. Both count while a processor is not idle, APERF with its clock and MPERF with the
-// base clock.
+// Reads the counters APERF and MPERF of x86 processors, through the kernel's performance counters
+// of the unit `msr`. Both count while a processor is not idle, APERF with its clock and MPERF with
+// the base clock.
 class ClockMeter {
  public:
   // Opens the counters of at most kMostCpus of these processors, which are all set alike. `sysfs`

@@ -26,7 +26,8 @@ namespace diapause::governor {
 
 struct Setting {
   std::string path;
-  std::string value;  // Compared by the number it begins with; "-1" and "max" mean no limit.
+  std::string value;  // Two values are compared by the numbers that they begin with; "-1" and "max"
+                      // mean no limit.
 };
 
 // Several objects, also of different processes, may work on the same state directory: a file lock
@@ -46,7 +47,7 @@ class Controls {
   // The outcome of restoring. `errors` has one entry for each control that could not be restored.
   struct Outcome {
     std::size_t put_back = 0;
-    std::size_t left_alone = 0;  // changed by somebody else, or missing
+    std::size_t left_alone = 0;  // controls that are missing, or that somebody else has changed
     std::vector<Error> errors;
   };
   // Drops all requests of the owner. Fails if the journal cannot be read or locked; nothing was

@@ -112,7 +112,7 @@ Where Governor::Parts::where(Scope scope) const {
 policy::Choice Governor::Parts::choose(Known& phase, const PhaseStart& start) const {
   const Traits traits = actuator->actuator->traits();
   const policy::PhaseAhead ahead{start.kind, start.bytes, start.due_s};
-  std::optional<policy::NodePower> power;  // a model of clocks
+  std::optional<policy::NodePower> power;  // the power by a model of clocks
   if (traits.sets_clock && environment.node_power)
     power = environment.node_power(start.kind, start.scope);
   const policy::Choice choice = phase.throttle.choose(ahead, power);

@@ -36,13 +36,13 @@ enum class Scope { job, engine };
 struct PhaseStart {
   std::string name;  // Phases of one name are alike: what is learnt from one is used for the next.
   policy::PhaseKind kind = policy::PhaseKind::write;
-  std::uint64_t bytes = 0;                                 // that it works on
+  std::uint64_t bytes = 0;                                 // bytes that it works on
   double due_s = std::numeric_limits<double>::infinity();  // seconds until it must be over
   Scope scope = Scope::engine;
 };
 
-// Ratios of the base clock. What was obtained is measured where the processors' counters can be
-// read and is the limit that was set elsewhere.
+// Ratios of the base clock. The obtained ratio is measured where the processors' counters can be
+// read, and is elsewhere the limit that was set.
 struct Ratios {
   double asked = 1;
   double obtained = 1;
@@ -54,25 +54,28 @@ struct Ratios {
 struct PhaseReport {
   std::string name;
   policy::Why why = policy::Why::off;
-  double asked = 1;  // ratio of the base clock
-  // Likewise; above 1 if the processors ran above the base clock and their counters told.
+  double asked = 1;  // a ratio of the base clock
+  // This is one, too. It is above 1 if the processors ran above the base clock and their counters
+  // told.
   double obtained = 1;
   double seconds = 0;
-  std::optional<double> phi;  // nullopt: unknown
+  std::optional<double> phi;  // empty if it is unknown
 };
 
 // The place of the governor, and its sources of information.
 struct Environment {
   sys::Kernel* kernel = nullptr;  // must outlive the governor
   std::string sysfs = "/sys";
-  std::vector<std::int64_t> processes;  // of this job on this node
-  std::vector<std::uint32_t> cpus;      // that these may use, in ascending order
-  // A model of the node's power due to a phase on such cores; empty, or without a result: unknown.
+  std::vector<std::int64_t> processes;  // the processes of this job on this node
+  std::vector<std::uint32_t> cpus;      // processors that these may use, in ascending order
+  // A model of the node's power due to a phase on such cores. If it is empty or gives no result,
+  // the power is unknown.
   std::function<std::optional<policy::NodePower>(policy::PhaseKind, Scope)> node_power = {};
   // Joules of the whole node from one moment of clock_s to another, as known now; nullopt if they
   // are not known. With both moments alike it takes a reading. Empty: there is no counter.
   std::function<std::optional<double>(double from_s, double to_s)> node_joules = {};
-  std::function<double()> clock_s = {};  // Monotonic seconds; empty: those of the machine.
+  // Gives monotonic seconds. If it is empty, the clock of the machine is used.
+  std::function<double()> clock_s = {};
   LogSink log;
 };
 
@@ -128,7 +131,7 @@ class Governor {
   Ratios ratios_so_far() const;
 
   mutable std::mutex mutex_;
-  std::unique_ptr<Parts> parts_;  // null: off
+  std::unique_ptr<Parts> parts_;  // null if the governor is off
 };
 
 }  // namespace diapause::governor

@@ -56,7 +56,7 @@ struct Journal {
   std::vector<Group> groups;
 };
 
-std::string to_text(const Owner& owner);  // such as "4711 991234 1"
+std::string to_text(const Owner& owner);  // a text like "4711 991234 1"
 Result<Owner> parse_owner(const std::string& text);
 std::string to_text(const Journal& journal);
 

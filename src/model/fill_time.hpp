@@ -12,8 +12,8 @@
 namespace diapause::model {
 
 struct Storage {
-  double capacity_bytes = 0;      // of all devices
-  double device_bytes = 0;        // of a single one
+  double capacity_bytes = 0;      // capacity of all devices
+  double device_bytes = 0;        // capacity of a single one
   double device_bytes_per_s = 0;  // rate of writing to a single one
 };
 

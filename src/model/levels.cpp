@@ -86,7 +86,7 @@ Outcome between(const Outcome& one, const Outcome& two, double share_of_two) {
 struct Again {
   const Outcome* block = nullptr;  // null: work without checkpoints
   double work_s = 0;               // useful work in the block
-  double period_s = 0;             // between two checkpoints of the recovering level
+  double period_s = 0;             // time between two checkpoints of the recovering level
 };
 
 // Returns the outcome of a recovery: downtime, restart and the work that had been done while the
@@ -197,7 +197,7 @@ Cost cost_of(const std::vector<Level>& levels, const Pattern& pattern) {
     const std::size_t inner = own - 1;
     const double every = pattern.every[own];
     const Outcome inner_block = blocks[inner][inner];
-    std::array<Outcome, kMostLevels> last;  // from an inner checkpoint to a deeper one
+    std::array<Outcome, kMostLevels> last;  // the work from an inner checkpoint to a deeper one
     for (std::size_t end = own; end < count; ++end) last[end] = blocks[inner][end];
     const Outcome middle = repeated(inner_block, every - 2);
     const Again again{&inner_block, pattern.period_work_s(inner), pattern.period_work_s(own)};

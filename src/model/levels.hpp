@@ -18,9 +18,9 @@
 // modeling, and evaluation of a scalable multi-level checkpointing system" (SC 2010), in closed
 // form for nested patterns. With one level it equals one_level.hpp.
 //
-// Work in the background: a checkpoint blocks the program for `blocked_s` and is durable at its
-// level `behind_s` later. Until then the program has lost the share `slowed` of its speed, and a
-// failure restores the checkpoint before. From the moment a checkpoint is durable until the next
+// With work in the background, a checkpoint blocks the program for `blocked_s` and is durable at
+// its level `behind_s` later. Until then the program has lost the share `slowed` of its speed, and
+// a failure restores the checkpoint before. From the moment a checkpoint is durable until the next
 // one is, a failure costs the recovery, the work that had been done while the checkpoint became
 // durable, (1 - slowed) behind_s, and then the same stretch again. That is exact for one level.
 // With several levels, that work is counted as a number of blocks of the shallower levels, which
@@ -34,7 +34,7 @@ namespace diapause::model {
 
 inline constexpr std::size_t kMostLevels = 6;
 
-// Power of all nodes of the job together.
+// The power of all nodes of the job together.
 struct Powers {
   double compute_w = 1;
   double checkpoint_w = 1;  // while the program is blocked by a checkpoint
@@ -51,7 +51,7 @@ struct Times {
   double checkpointing_s = 0;  // the program is blocked
   double restarting_s = 0;
   double down_s = 0;
-  double behind_s = 0;  // in parallel with the program, so no part of the wall time
+  double behind_s = 0;  // in parallel with the program, so it is no part of the wall time
 
   double wall_s() const { return computing_s + slowed_s + checkpointing_s + restarting_s + down_s; }
   double joules(const Powers& powers) const;
@@ -62,12 +62,12 @@ struct Times {
 // One level of checkpoints and the failures that it protects against. All times are in seconds and
 // not negative.
 struct Level {
-  int number = 1;  // as users know it
+  int number = 1;  // the number that users know
   // Blocked time of the program for a checkpoint of this level with all that it includes.
   double blocked_s = 0;
   double behind_s = 0;        // after that, until it is durable at this level
   double slowed = 0;          // share of its speed that the program loses meanwhile, 0 to below 1
-  double restart_s = 0;       // from a checkpoint of this level
+  double restart_s = 0;       // when restarting from a checkpoint of this level
   double downtime_s = 0;      // after a failure of this class, before a restart can begin
   double failures_per_s = 0;  // rate of this class, for all nodes of the job together
 };
@@ -75,7 +75,7 @@ struct Level {
 // Of every[i] checkpoints of levels[i - 1] or deeper, one is of levels[i] or deeper. every[0] is 1.
 // The numbers need not be whole: the cost is a smooth function of them.
 struct Pattern {
-  double work_s = 0;  // between two checkpoints
+  double work_s = 0;  // work between two checkpoints
   std::vector<double> every;
 
   double work_of_all_s() const;  // work in the whole pattern
@@ -85,7 +85,7 @@ struct Pattern {
 
 struct Cost {
   double work_s = 0;  // useful work in the pattern
-  Times times;        // expected times for it
+  Times times;        // expected times of it
 
   double rework_s() const { return times.computing_s - work_s; }
   double wall_per_work() const { return times.wall_s() / work_s; }

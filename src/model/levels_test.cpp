@@ -9,7 +9,7 @@
 namespace diapause::model {
 namespace {
 
-// number, blocked, behind, slowed, restart, downtime, rate
+// The columns are number, blocked, behind, slowed, restart, downtime and rate.
 const std::vector<Level> kFour = {{1, 2, 0, 0, 3, 1, 1 / 5000.},
                                   {2, 5, 0, 0, 8, 10, 1 / 20000.},
                                   {3, 9, 0, 0, 20, 10, 1 / 90000.},
@@ -28,8 +28,8 @@ TEST(Levels, OneLevelIsTheClosedForm) {
 }
 
 TEST(Levels, AFailureBeforeACheckpointHoldsGoesBackToTheOneBefore) {
-  // By hand: from the moment one is durable to the next, the first attempt takes w + b + s d, and
-  // each later one w + b + d.
+  // This is computed by hand: from the moment one is durable to the next, the first attempt takes w
+  // + b + s d, and each later one w + b + d.
   const double rate = 1 / 3000.;
   const Level level{1, 20, 200, 0.1, 50, 10, rate};
   const double work_s = 900;

@@ -25,7 +25,7 @@ namespace diapause::model {
 // The parameters of a job with checkpoints of one level, in seconds. None is negative, and mtbf_s
 // is above 0.
 struct OneLevel {
-  double mtbf_s = 0;  // of everything that the job needs, together
+  double mtbf_s = 0;  // for all nodes that the job needs together
   double checkpoint_s = 0;
   double restart_s = 0;
   double downtime_s = 0;
@@ -36,8 +36,8 @@ struct OneLevel {
 Times expected_times(const OneLevel& job, double work_s);
 
 // Returns the work between checkpoints, in seconds, that minimizes the time of the run: (1 +
-// W0(-e^(-L C - 1))) / L. It depends neither on the restart nor on the downtime. 0 if a checkpoint
-// costs nothing.
+// W0(-e^(-L C - 1))) / L. It depends neither on the restart nor on the downtime. It is 0 if a
+// checkpoint costs nothing.
 double time_optimal_work_s(const OneLevel& job);
 
 // Returns the work between checkpoints, in seconds, that minimizes the energy. With the

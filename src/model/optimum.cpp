@@ -185,7 +185,7 @@ Plan mixed_plan(const Plan& shortest, const Plan& cheapest, const Powers& powers
                 double most_longer) {
   const double most = shortest.wall_per_work() * (1 + most_longer);
   if (cheapest.wall_per_work() <= most) return cheapest;
-  // Bisection for the weight of a joule at which the time reaches the bound.
+  // Bisection finds the weight of a joule at which the time reaches the bound.
   const double scale = shortest.cost.wall_per_work() / shortest.cost.watts_per_work(powers);
   double low = 0;
   double high = 1;

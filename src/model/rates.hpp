@@ -11,13 +11,13 @@ namespace diapause::model {
 struct JobSize {
   double bytes = 0;  // protected bytes of all ranks
   std::uint32_t nodes = 1;
-  std::uint32_t group_nodes = 4, parity = 1;  // of level 3
+  std::uint32_t group_nodes = 4, parity = 1;  // the groups of level 3
 };
 
 // Rates in MB/s. The default values are assumptions.
 struct Rates {
   double memory_mb_s = 8000;    // per node: a copy by one core
-  double network_mb_s = 10000;  // per node: one adapter of 100 Gbit/s
+  double network_mb_s = 10000;  // for each node: one adapter of 100 Gbit/s
   double storage_mb_s = 500;    // for all nodes together
 };
 // Returns 500 MB/s per node, but at most 100 GB/s.

@@ -1,4 +1,4 @@
-// One-dimensional minimization over the logarithm of the argument.
+// Finds a minimum in one dimension over the logarithm of the argument.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Chooses how a region is copied out of the program's memory, from the cost of earlier captures.
-// The model and the measurements behind its constants: docs/decisions/0009-capture-strategies.md.
+// docs/decisions/0009-capture-strategies.md has the model and the measurements behind its
+// constants.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,14 @@ enum class CaptureMethod {
 };
 const char* capture_method_name(CaptureMethod method);  // such as "copy-on-write"
 
-// The facts known of one region.
+// The facts that are known about a region.
 struct RegionFacts {
   std::uint64_t bytes = 0;
   CaptureMethod present = CaptureMethod::copy;  // the method of the last capture
   std::optional<double> changed;  // fraction (0..1) of it that was found changed between captures
-  std::string copy_on_write_refusal;  // why copy-on-write is impossible; empty: it is possible
-  std::string tracking_refusal;       // why the kernel cannot track changes; empty: it can
+  // The reason why copy-on-write is impossible; empty if it is possible.
+  std::string copy_on_write_refusal;
+  std::string tracking_refusal;  // the reason why the kernel cannot track changes; empty if it can
 };
 
 // Costs measured in this process, in seconds; nullopt if not measured yet.
@@ -33,14 +35,14 @@ struct CaptureCosts {
   std::optional<double> arm_s_per_byte;    // setting write protection
   std::optional<double> drain_s_per_byte;  // the copy in the background
   std::optional<double> fault_s;           // one stopped write
-  std::optional<double> scan_s_per_byte;   // finding out what changed
+  std::optional<double> scan_s_per_byte;   // for finding out what has changed
   std::uint64_t fault_bytes = 1;           // bytes copied for one stopped write
   bool core_to_spare = true;               // whether the background copy has a core of its own
 };
 
 struct CaptureChoice {
   CaptureMethod method = CaptureMethod::copy;
-  std::string reason;  // for people
+  std::string reason;  // for users
 };
 
 // Below this size, no method can save more than a wake-up costs.

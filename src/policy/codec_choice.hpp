@@ -35,12 +35,12 @@ struct StorageFacts {
   // Power of the node while one core compresses, and while it writes.
   std::optional<double> compress_w = {};
   std::optional<double> write_w = {};
-  std::string power_source = {};  // how the powers are known, or why they are not; for people
+  std::string power_source = {};  // says how the powers are known, or why they are not; for users
 };
 
 struct CodecChoice {
   std::optional<std::size_t> codec;  // index of the sample; nullopt: store uncompressed
-  std::string reason;                // for people, with the numbers
+  std::string reason;                // for users, with the numbers
 };
 
 // Returns the rate of the storage below which the codec saves; 0 if it never does.

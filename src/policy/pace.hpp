@@ -12,7 +12,7 @@ using CountByLevel = std::array<std::uint64_t, 5>;
 // A pace, as plain bytes: rank 0 chooses it, and all ranks follow it from the call in which they
 // were told.
 struct Pace {
-  std::uint32_t number = 0;  // of the choice, from 1; 0: there is no pace yet
+  std::uint32_t number = 0;  // number of the choice, from 1; 0 if there is no pace yet
   double every_s = 0;        // from the end of a checkpoint until the next one is due
   CountByLevel one_in{};  // one of so many checkpoints has that level or a deeper one; 0: none has
   // The checkpoints since the last one of that level or a deeper one, at the start of the job.

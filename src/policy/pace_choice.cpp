@@ -10,13 +10,13 @@ namespace {
 
 constexpr double kDiffers = 0.1;       // relative change of an input
 constexpr double kWorthIt = 0.05;      // fraction of the cost of checkpoints and failures
-constexpr double kSystemShare = 0.1;   // relative to all other failures
+constexpr double kSystemShare = 0.1;   // rate of these failures relative to all others
 constexpr double kMostOneIn = 1e15;    // so that counts stay exact
 constexpr std::size_t kMostNamed = 3;  // inputs named in a reason
 
 struct Change {
   std::string text;
-  double factor = 1;  // by which it has grown or shrunk, above 1
+  double factor = 1;  // factor above 1 by which it has grown or shrunk
 };
 
 void compare(const std::string& what, const char* unit, double before, double now,

@@ -58,8 +58,8 @@ class PaceChoice {
   std::optional<double> saved_by(const model::Plan& best, const PaceInputs& now) const;
 
   config::AutoSchedule settings_;
-  std::optional<PaceInputs> considered_;  // when a choice was last computed
-  std::optional<PaceInputs> decided_;     // of the pace that is followed
+  std::optional<PaceInputs> considered_;  // the inputs of the last choice that was computed
+  std::optional<PaceInputs> decided_;     // the inputs of the pace that is followed
   std::optional<model::Plan> plan_;
   std::uint32_t number_ = 0;
 };

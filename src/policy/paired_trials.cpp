@@ -6,7 +6,7 @@
 namespace diapause::policy {
 namespace {
 
-constexpr double kWorthChanging = 0.01;  // as a fraction of the value without the change
+constexpr double kWorthChanging = 0.01;  // a share of the value without the change
 
 // Returns Student's t for a one-sided error of 1/3 %, at the look after so many pairs.
 double student_t(std::size_t pairs) { return pairs >= 16 ? 3.146 : pairs >= 8 ? 3.806 : 6.741; }

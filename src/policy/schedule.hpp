@@ -44,8 +44,8 @@ class Schedule {
   // nothing is due by time, and nothing needs to be done unless calls_due() is not 0.
   bool tick();
 
-  // Returns the highest level that is due at this call by call counts alone (0: none). Equal on all
-  // ranks without communication.
+  // Returns the highest level that is due at this call by call counts alone, or 0 if none is. It is
+  // equal on all ranks without communication.
   int calls_due() const;
 
   // `now_s` is rank 0's clock in seconds since open. Returns the highest level due, by time or by
@@ -68,7 +68,7 @@ class Schedule {
 
   // Holds what a schedule knows of the past, as plain bytes.
   struct Times {
-    std::array<double, 5> last_s{};  // by level, when its interval began
+    std::array<double, 5> last_s{};  // when the interval of each level began
     double agreed_s = 0;
   };
   Times times() const { return {last_s_, agreed_s_}; }
@@ -103,11 +103,11 @@ class Schedule {
   std::array<config::Interval, 5> intervals_;
   std::array<double, 5> last_s_{};
   std::array<std::uint64_t, 5> last_call_{};
-  bool is_paced_;  // by `pace_` rather than by `intervals_`
+  bool is_paced_;  // whether `pace_` decides, and not `intervals_`
   Pace pace_;      // if it is not set, nothing is due yet
   // Checkpoints since the last one of a level or a deeper one.
   std::array<std::uint64_t, 5> since_{};
-  double agree_every_s_ = 0;  // 0: the ranks agree only for the intervals
+  double agree_every_s_ = 0;  // 0 if the ranks agree only for the intervals
   std::uint64_t call_ = 0;
   std::uint64_t next_agreement_ = 1;
   double agreed_s_ = 0;  // the time and the call of the last agreement

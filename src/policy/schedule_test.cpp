@@ -36,7 +36,7 @@ struct Taken {
   int level;
   std::uint64_t call;
   double at_s;
-  int agreements;  // since the checkpoint before
+  int agreements;  // agreements since the checkpoint before
 };
 
 // Runs a program that calls snapshot after every step, answered as by the engine.
@@ -255,7 +255,8 @@ TEST(Schedule, IgnoresAClockThatIsNotANumber) {
 TEST(Schedule, TheHighestLevelDueCoversTheLowerOnes) {
   Program program(every_s(3, 5, 7, 11));
   program.run_until(12.5, [] { return 0.5; });
-  // Level 1 at 3; level 2 at 5; level 3 at 7 restarts 1 and 2; level 1 at 10; level 4 at 11.
+  // Level 1 is due at 3, level 2 at 5, level 3 at 7, which restarts 1 and 2, level 1 at 10, and
+  // level 4 at 11.
   EXPECT_THAT(program.levels(), ElementsAre(1, 2, 3, 1, 4));
   EXPECT_EQ(program.checkpoints[3].at_s, 10);
 }

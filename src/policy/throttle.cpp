@@ -7,9 +7,9 @@ namespace diapause::policy {
 namespace {
 
 constexpr std::size_t kSamples = 5;
-constexpr std::uint32_t kDoubts = 3;  // consecutive phases that took another time than expected
+constexpr std::uint32_t kDoubts = 3;  // consecutive phases whose time was not the expected one
 constexpr std::uint32_t kCompareEvery = 16;
-constexpr std::uint32_t kRestForTrial = 64;  // phases
+constexpr std::uint32_t kRestForTrial = 64;  // a number of phases
 // A deviation from the expected time by this fraction means other conditions.
 constexpr double kChanged = 0.25;
 constexpr double kFull = 0.999;  // ratios from here on count as the base clock
@@ -210,7 +210,7 @@ void Throttle::pair_up(const PhaseSeen& seen, bool slowed) {
   if (!joules && !has_counter_ && power_)
     joules = seen.seconds * (power_->cpu.at(seen.ratio) + power_->rest);
   const bool slows = trials_.answer() == PairedTrials::Answer::saves;
-  const bool is_other_way = slowed != slows;  // a trial, or a comparison
+  const bool is_other_way = slowed != slows;  // this is a trial, or a comparison
   since_trial_ = is_other_way ? 0 : since_trial_ + 1;
   if (!joules) return;
   if (slowed && !slows) trial_ratio_ = seen.ratio;

@@ -26,7 +26,7 @@ inline constexpr double kShortestPhase_s = 0.05;
 // No lower ratio is ever chosen, because the published fits end there.
 inline constexpr double kLowestRatio = 0.5;
 
-// Power of a processor at a clock of f GHz: a f^b + c (Wilkins 2023, Eq. 2.2), in any unit.
+// The power of a processor at a clock of f GHz is a f^b + c (Wilkins 2023, Eq. 2.2), in any unit.
 struct PowerFit {
   double a = 0, b = 0, c = 0;
   double base_ghz = 0;  // the clock that ratios refer to
@@ -52,13 +52,13 @@ double cpu_bound_share(double observed_slowdown, double ratio);
 // the node's powers.
 double energy_ratio(const NodePower& power, double phi, double ratio);
 
-// Returns the ratio from `lowest` to 1 with the least energy, to a thousandth. Of equal ones it is
-// the highest.
+// Returns the ratio from `lowest` to 1 with the least energy, to a thousandth. If several have the
+// least energy, it is the highest of them.
 double best_ratio(const NodePower& power, double phi, double lowest);
 
 struct PhaseAhead {
   PhaseKind kind = PhaseKind::write;
-  std::uint64_t bytes = 0;                                 // that it works on; 0 = as always
+  std::uint64_t bytes = 0;  // bytes that it works on; 0 stands for the usual number
   double due_s = std::numeric_limits<double>::infinity();  // seconds until it must be over
 };
 
@@ -77,7 +77,7 @@ enum class Why {
   does_not_save_any,  // slowing saves no joules of the node
   shared_cores,  // the program runs on the same cores; set by callers that know where phases run
 };
-std::string_view why_text(Why why);  // such as "saves energy of the node"
+std::string_view why_text(Why why);  // a text like "saves energy of the node"
 
 struct Choice {
   double ratio = 1;
@@ -86,10 +86,11 @@ struct Choice {
 
 // The observed values of one phase.
 struct PhaseSeen {
-  double ratio = 1;  // that it ran at, as far as is known
+  double ratio = 1;  // the ratio that it ran at, as far as is known
   std::uint64_t bytes = 0;
   double seconds = 0;
-  std::optional<double> node_joules;  // measured, of the whole node; nullopt = no counter
+  // Energy of the whole node as measured; empty without a counter.
+  std::optional<double> node_joules;
 };
 
 // Decides for the phases of one name, and learns from them. Not thread-safe.
@@ -119,7 +120,7 @@ class Throttle {
  private:
   struct Sample {
     double ratio;
-    double seconds;  // per byte
+    double seconds;  // for each byte
   };
   using Samples = std::vector<Sample>;
 
@@ -136,10 +137,10 @@ class Throttle {
   Samples full_, slowed_;  // the most recent ones
   PairedTrials trials_;
   std::optional<double> unpaired_full_, unpaired_slowed_;  // joules per byte of half a pair
-  std::optional<NodePower> power_;                         // as last reported
+  std::optional<NodePower> power_;                         // the powers that were last reported
   double trial_ratio_ = 1;
   bool has_counter_ = false;       // joules were measured at least once
-  std::uint32_t since_trial_ = 0;  // number of phases
+  std::uint32_t since_trial_ = 0;  // a number of phases
   std::uint32_t trials_done_ = 0;
   std::uint32_t rest_ = 0;  // number of phases before the next trial
   // Consecutive phases, up to the last, that took another time than expected.

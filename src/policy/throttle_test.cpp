@@ -10,7 +10,7 @@ namespace {
 using config::ThrottlePolicy;
 using testing::DoubleNear;
 
-constexpr double kNodeWatts = 100;  // of the processor at the base clock
+constexpr double kNodeWatts = 100;  // of the whole node, with the processor at the base clock
 
 // Returns a processor whose power falls with the cube of the clock, down to a half.
 NodePower node(double rest_watts) {
@@ -248,7 +248,7 @@ TEST(MeasuredThrottle, DoesNotActOnNoiseWhereClocksChangeNothing) {
   for (const double noise : {0.01, 0.03, 0.1}) {
     Scattering of_long{.noise = noise};
     for (std::uint32_t seed = 0; seed < 200; ++seed) of_long.run(seed, 1000);
-    EXPECT_LE(of_long.slowed, 0.02 * of_long.all) << noise;  // including trials
+    EXPECT_LE(of_long.slowed, 0.02 * of_long.all) << noise;  // trials are included
     Scattering of_short{.noise = noise};
     for (std::uint32_t seed = 0; seed < 1000; ++seed) of_short.run(seed, 60);
     EXPECT_LE(of_short.decided, 0.02 * of_short.all) << noise;

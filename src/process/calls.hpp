@@ -17,8 +17,8 @@ namespace diapause::process {
 
 // This is a thread by all the names it has.
 struct ThreadName {
-  pid_t here = 0;             // in the namespace of this process
-  std::uint32_t process = 0;  // as it knows itself
+  pid_t here = 0;             // its id in the namespace of this process
+  std::uint32_t process = 0;  // its own id, as it knows itself
   std::uint32_t thread = 0;
 };
 

@@ -46,9 +46,9 @@ class Changes {
  private:
   struct Range {
     std::uint64_t end = 0;
-    std::vector<std::uint32_t> changed_in;  // by page
+    std::vector<std::uint32_t> changed_in;  // for each page
   };
-  using Ranges = std::map<std::uint64_t, Range>;  // by address
+  using Ranges = std::map<std::uint64_t, Range>;  // by the address
   struct Watched {
     pid_t here = 0;
     ForeignUserfault userfault;
@@ -59,7 +59,7 @@ class Changes {
                           std::uint32_t number);
   static void carry(Range& range, const Extent& unwritten, const Ranges& before);
 
-  std::map<std::uint32_t, Watched> watched_;  // by process
+  std::map<std::uint32_t, Watched> watched_;  // by the process
   std::string refusal_;
 };
 

@@ -17,8 +17,8 @@ struct Contents {
   pid_t here = 0;           // process to read it from
   std::uint64_t begin = 0;  // address there
   std::uint64_t bytes = 0;
-  std::uint32_t process = 0;     // of the process alone: its id; 0: of a shared memory
-  std::uint32_t shared = kNone;  // index of it
+  std::uint32_t process = 0;     // id of the process that has it alone; 0 for a shared memory
+  std::uint32_t shared = kNone;  // index of the shared memory
   std::uint64_t offset = 0;      // where it belongs: address, or offset in the shared memory
   // It is true if the memory must be read as a debugger does, because the process itself may not
   // read it.
@@ -27,7 +27,7 @@ struct Contents {
   // memory.
   int descriptor = -1;
   bool is_forked = false;  // a process forked from it has the same
-  ByteVector read = {};    // what it held, if that was read already
+  ByteVector read = {};    // its contents, if they were read already
 };
 
 struct Dump {

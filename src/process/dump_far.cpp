@@ -51,10 +51,10 @@ void append_all_that_is_here(int socket, ByteVector& to) {
   }
 }
 
-// What is on its way on connections to other nodes is in one of two places: with the receiving
-// kernel, which shows it, or still with the sending one, which does not. So where a sender has
-// bytes left, the receiver takes all bytes out until the sender has none, and gives them back to
-// the sender's node, which sends them once more.
+// Data on its way on connections to other nodes is in one of two places: in the receiving kernel,
+// which shows it, or still in the sending one, which does not. So where a sender has bytes left,
+// the receiver takes all bytes out until the sender has none, and gives them back to the sender's
+// node, which sends them once more.
 class FarDrain {
  public:
   FarDrain(DumpWork& work, OtherNodes& others) : work_(work), others_(others) {}
@@ -170,7 +170,7 @@ class FarDrain {
 
   DumpWork& work_;
   OtherNodes& others_;
-  std::vector<Borrowed> sockets_;  // beside Job::far_ends
+  std::vector<Borrowed> sockets_;  // parallel to Job::far_ends
   std::vector<OtherNodes::Place> peers_;
   // This is what came out of ends that must be emptied.
   std::vector<std::optional<ByteVector>> taken_;

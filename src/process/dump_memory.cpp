@@ -79,8 +79,8 @@ std::string path_of(const Mapping& mapping) {
   return "";
 }
 
-// Returns whether a shared mapping is of a file whose name leads to another file by now, or to
-// none. What the job writes through this memory would not be in that file after a restart.
+// Returns whether a shared mapping belongs to a file whose name leads to another file by now, or to
+// none. Data that the job writes through this memory would not be in that file after a restart.
 bool is_lost(const Mapping& mapping) {
   return mapping.is_shared && mapping.name.starts_with('/') && !mapping.name.ends_with(kDeleted) &&
          path_of(mapping).empty();

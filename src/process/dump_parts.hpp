@@ -39,31 +39,32 @@ struct DumpWork {
     pid_t here;
     int number;
     std::uint64_t inode;
-    ProcStatus status;         // of the process
+    ProcStatus status;         // status of the process
     std::string place;         // "descriptor 5 (socket:[77])"
-    std::uint32_t queued = 0;  // of one that listens: connections that nobody has accepted yet
+    std::uint32_t queued = 0;  // for a listening socket: connections that nobody has accepted yet
   };
   struct SeenTerminal {
-    std::uint32_t number = 0;         // of /dev/pts
+    std::uint32_t number = 0;         // number in /dev/pts
     pid_t master_here = 0, here = 0;  // who has its ends; 0: nobody in the job
     int master_number = -1, descriptor = -1;
     ProcStatus status = {};
     std::string place = {};
   };
   struct SeenLock {
-    std::uint32_t process;  // 0: of the description
+    std::uint32_t process;  // 0 if the lock belongs to the description
     std::uint32_t description;
-    FileLock lock;  // without process and number
+    FileLock lock;  // the lock, without process and number
     bool operator==(const SeenLock&) const = default;
   };
   std::vector<SeenLock> locks = {};
-  std::vector<SeenTerminal> terminals = {};               // beside result.job.terminals
-  std::vector<SeenSocket> sockets = {};                   // beside result.job.sockets
-  std::map<std::uint32_t, UnixSocket> unix_sockets = {};  // of the machine, once there is one
+  std::vector<SeenTerminal> terminals = {};  // parallel to result.job.terminals
+  std::vector<SeenSocket> sockets = {};      // parallel to result.job.sockets
+  // Sockets of the machine, once there is one.
+  std::map<std::uint32_t, UnixSocket> unix_sockets = {};
   // This is what `contents` holds already of shared memories.
   std::map<std::uint32_t, std::vector<Extent>> stored = {};
-  std::uint64_t file_bytes = 0;  // of files by name: what `contents` holds of them
-  std::vector<Seen> seen = {};   // beside result.job.descriptions
+  std::uint64_t file_bytes = 0;  // bytes of files by name that `contents` holds
+  std::vector<Seen> seen = {};   // parallel to result.job.descriptions
   // These are files that are mapped to be read, shared. They are taken for memory of the process
   // alone as long as nobody writes to them.
   struct OnlyRead {

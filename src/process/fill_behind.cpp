@@ -67,7 +67,7 @@ Result<int> start_guard(int keeper) {
   }
   const int error = errno;
   if (helper > 0) ::waitpid(helper, nullptr, __WALL);
-  ::close(ends[1]);  // of the helper, too, before
+  ::close(ends[1]);  // the helper's, too, was closed before
   int guard = -1;
   if (::read(ends[0], &guard, sizeof guard) != sizeof guard) guard = -1;
   ::close(ends[0]);
@@ -267,8 +267,8 @@ void FillBehind::move(Space& space, const Extent& from, std::uint64_t to) {
   space.missing.merge(moved);
 }
 
-// Fills the piece of contents that belongs to `address`, as far as it is still missing there. What
-// has no contents is zeros.
+// Fills the piece of contents that belongs to `address`, as far as it is still missing there. A
+// piece without contents is filled with zeros.
 Status FillBehind::fill_at(Space& space, std::uint64_t address) {
   for (int tries = 0; tries < kMostTries; ++tries) {
     auto found = space.missing.upper_bound(address);

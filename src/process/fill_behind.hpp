@@ -60,7 +60,7 @@ class FillBehind {
   struct Missing {
     std::uint64_t end = 0;
     const StoredContents* contents = nullptr;
-    std::uint64_t offset = 0;  // in the contents, of its beginning
+    std::uint64_t offset = 0;  // place of its beginning in the contents
   };
   // This is what is missing in a process, by address. Only changes that are known are in it: before
   // a page is filled, the kernel must agree that there are no others.
@@ -85,16 +85,16 @@ class FillBehind {
   void give_up(Error why);
   void end_guard();
 
-  const int keeper_;  // descriptor of it
+  const int keeper_;  // a descriptor of the keeper
   const ReadPiece read_;
   const std::function<void()> filled_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  Spaces spaces_;  // those that lack something
+  Spaces spaces_;  // the spaces that lack something
   Status result_;
   bool fills_all_ = false, stops_ = false;
   int wake_ = -1;
-  int guard_ = -1;  // descriptor of the process that outlives this one
+  int guard_ = -1;  // a descriptor of the process that outlives this one
   std::unique_ptr<sys::Thread> thread_;
 };
 

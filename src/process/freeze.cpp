@@ -145,9 +145,9 @@ bool add_descendants(pid_t parent, std::set<pid_t>& members) {
 }  // namespace
 
 // Looks at the children of processes, because a look at all processes of the machine would take
-// most of the time for which a small job stands still. Whoever loses its parent meanwhile becomes a
-// child of `first`, so that `first` is looked at twice. A process that has joined the namespace
-// from outside is found among `known_` only.
+// most of the time for which a small job stands still. A process that loses its parent meanwhile
+// becomes a child of `first`, so `first` is looked at twice. A process that has joined the
+// namespace from outside is found among `known_` only.
 Result<std::vector<pid_t>> FrozenJob::members_of(pid_t first) const {
   std::set<pid_t> members = {first};
   if (!add_descendants(first, members) || !add_descendants(first, members))

@@ -24,21 +24,22 @@ namespace diapause::process {
 struct TimedCall {
   std::uint64_t stack = 0;  // pointer, by which the same call is known again
   std::int64_t call = -1;
-  std::uint64_t end_ns = 0;  // CLOCK_MONOTONIC; 0: not known
+  std::uint64_t end_ns = 0;  // by CLOCK_MONOTONIC; 0 if it is not known
 };
 using TimedCalls = std::map<pid_t, TimedCall>;
 
 struct FrozenThread {
   ThreadName name;
-  Registers registers{};  // when it stopped
+  Registers registers{};  // the registers when it stopped
   std::uint64_t mask = 0;
-  std::int64_t call = -1;  // that it was stopped in, also where the kernel had begun it anew
+  // The call that it was stopped in, also where the kernel had begun it anew.
+  std::int64_t call = -1;
   // These say where the kernel keeps the rseq section under way, and which it was.
   std::uint64_t section_address = 0;
   std::uint64_t section = 0;
   SequenceArea sequence;
-  std::uint64_t slept_since_ns = 0;  // CLOCK_MONOTONIC; 0: not known
-  std::uint64_t call_end_ns = 0;     // of a call begun anew, if it is known; 0: not
+  std::uint64_t slept_since_ns = 0;  // by CLOCK_MONOTONIC; 0 if it is not known
+  std::uint64_t call_end_ns = 0;     // end of a call that was begun anew; 0 if it is not known
   std::optional<Rest> rest;          // for a call that is made again
   bool is_known = false;             // its registers and mask were read
   bool is_touched = false;           // its registers are not those any more
@@ -50,7 +51,7 @@ struct FrozenProcess {
   std::vector<FrozenThread> threads;  // the leader first
   std::optional<Calls> calls;
   std::uint64_t instruction = 0;
-  bool was_stopped = false;  // by a signal, as SIGSTOP or SIGTSTP, before we came
+  bool was_stopped = false;  // by a signal such as SIGSTOP or SIGTSTP, before we came
   bool is_watched = false;   // its memory, by our userfaultfd: class Changes
 
   FrozenThread& leader() { return threads.front(); }
@@ -110,7 +111,7 @@ class FrozenJob {
   struct Wait {
     std::uint64_t since_ns = 0, count = 0;
   };
-  std::map<pid_t, Wait> waits_;  // of threads, just before they were stopped
+  std::map<pid_t, Wait> waits_;  // waits of threads, just before they were stopped
   std::uint64_t monotonic_ns_ = 0;
   double since_s_ = 0;
   TimedCalls* timed_ = nullptr;

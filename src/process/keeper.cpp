@@ -42,8 +42,8 @@ struct Orders {
   Pipe from_maker;
   Pipe report;                      // takes the errno of a failure
   char* const* command = nullptr;   // arguments of the command; null: the job is restored
-  sigset_t mask{};                  // signal mask of the command
-  const char* host_name = nullptr;  // of the job's machine; null: as it is
+  sigset_t mask{};                  // the signal mask of the command
+  const char* host_name = nullptr;  // host name of the job's machine; null leaves it as it is
   std::size_t host_name_bytes = 0;
   JobGroup group = JobGroup::of_caller;
 };

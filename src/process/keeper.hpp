@@ -17,7 +17,7 @@ namespace diapause::process {
 
 // Says which process group the job's processes are in, unless they begin their own.
 enum class JobGroup {
-  of_caller,  // that of this process: what a terminal sends to its foreground reaches the job
+  of_caller,  // the group of this process: signals of a terminal to its foreground reach the job
   own,        // a signal to the group of this process does not reach the job
 };
 
@@ -66,7 +66,7 @@ class Keeper {
   pid_t command_here() const;
 
   pid_t process_;
-  int orders_;  // pipe to it
+  int orders_;  // a pipe to it
   std::uint32_t command_ = 0;
   std::optional<int> exit_status_;
 };

@@ -25,7 +25,7 @@ namespace {
 
 using File = std::pair<dev_t, ino_t>;
 
-constexpr std::size_t kMostEntries = 50'000;  // of directories that are searched
+constexpr std::size_t kMostEntries = 50'000;  // for directories that are searched
 
 std::uint64_t hexadecimal_behind(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);

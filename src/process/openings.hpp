@@ -15,11 +15,11 @@ namespace diapause::process {
 
 // Says where a part of the contents belongs.
 struct StoredContents {
-  std::uint32_t process = 0;     // 0: of a shared memory
+  std::uint32_t process = 0;     // 0 for a shared memory
   std::uint32_t shared = kNone;  // its index
   std::uint64_t offset = 0;      // address, or offset in the shared memory
   std::uint64_t bytes = 0;
-  std::size_t region = 0;  // by which it is read
+  std::size_t region = 0;  // the region by which it is read
 };
 // Takes a piece of the contents: its offset from their beginning, and its bytes, which are sound.
 // It is called from several threads at once.
@@ -84,7 +84,8 @@ class Openings {
   std::vector<int> descriptions_, memories_, controlling_;
   struct Ends {
     int read = -1, write = -1;
-    bool is_read_given = false, is_write_given = false;  // to a description of the job
+    // Whether the end belongs to a description of the job.
+    bool is_read_given = false, is_write_given = false;
   };
   std::vector<Ends> channels_;
   std::vector<int> sockets_;

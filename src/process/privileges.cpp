@@ -22,7 +22,7 @@ const Privileges* privileges_of(const Job& job, std::uint32_t process) {
   return known == job.privileges.end() ? nullptr : &*known;
 }
 
-// What is lost is told when the restart has succeeded.
+// Privileges that are lost are reported when the restart has succeeded.
 Status run_and_tell(RestoreWork& work, const ThreadName& thread, std::vector<Call>& calls,
                     const std::string& what) {
   DIAPAUSE_TRY(work.calls.run(thread, calls));

@@ -45,7 +45,7 @@ class References {
   };
   struct Known {
     Identity identity;
-    std::map<Range, std::uint64_t> checksums;  // of what file and memory both held
+    std::map<Range, std::uint64_t> checksums;  // checksums of data that both file and memory held
   };
   using Pages = std::vector<const Contents*>;
 
@@ -59,7 +59,7 @@ class References {
   const Known* find_out(const std::string& path, const Pages& pages, Effort effort);
 
   std::vector<std::string> directories_;
-  std::map<std::string, Known> known_;  // by path
+  std::map<std::string, Known> known_;  // by the path
 };
 
 // Opens a file that the job had mapped, to read it; anything but a regular file is refused, and not

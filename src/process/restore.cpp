@@ -129,7 +129,7 @@ Status make_orphans(RestoreWork& work, const ThreadName& keeper, std::uint32_t s
 // Makes all processes of the job. The orphans of a session that has a leader are made when the
 // leader exists.
 Status make_processes(RestoreWork& work, const ThreadName& keeper) {
-  std::map<std::uint32_t, std::vector<const Process*>> orphans;  // by id of the session
+  std::map<std::uint32_t, std::vector<const Process*>> orphans;  // by the id of the session
   for (const Process& process : work.job.processes) {
     if (process.parent != 1) continue;
     const std::uint32_t session = birth_session(work.job, process).value_or(0);
@@ -182,7 +182,7 @@ Status restore_groups(RestoreWork& work) {
       const Process& process = *made.stored;
       if ((process.group == process.id) != is_leader) continue;
       constexpr std::uint32_t kOfKeeper =
-          1;  // 0: of the agent. Both are the group of process 1 now
+          1;  // 0 is the group of the agent; both are the group of process 1 now
       if (process.group <= kOfKeeper || process.session == process.id) continue;
       DIAPAUSE_TRY(work.calls.one(made.leader(), {SYS_setpgid, {0, process.group}, 0}));
     }

@@ -28,7 +28,7 @@ std::uint64_t waiting_place(const RestoreWork& work) {
   return work.calls.address() + Calls::kBytes;
 }
 
-// Moves the kernel's own code to where the process knows it. What the process does not know is
+// Moves the kernel's own code to where the process knows it. Code that the process does not know is
 // unmapped. Everything else moves by way of a free place, because old and new places may overlap.
 Status move_kernel_code(const RestoreWork& work, const Made& made,
                         const std::vector<Mapping>& mappings) {

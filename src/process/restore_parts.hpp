@@ -14,7 +14,7 @@ namespace diapause::process {
 // This is a process that is being restored.
 struct Made {
   const Process* stored = nullptr;
-  std::vector<ThreadName> threads;  // beside stored->threads
+  std::vector<ThreadName> threads;  // parallel to stored->threads
   std::uint64_t instruction = 0;    // for system calls, in the kernel's code at its final place
 
   const ThreadName& leader() const { return threads.front(); }
@@ -25,8 +25,8 @@ struct RestoreWork {
   const Openings& openings;
   const std::vector<StoredContents>& contents;
   const ReadContents& read;
-  Schedule given;  // what the job is restarted with
-  Calls calls;     // at the same address in all
+  Schedule given;  // the schedule with which the job is restarted
+  Calls calls;     // at the same address in all processes
   const LogSink& log;
   FillBehind* behind = nullptr;  // null: all memory is filled at once
   std::vector<Made> made = {};

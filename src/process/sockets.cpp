@@ -121,7 +121,7 @@ std::string name_of_unix(const ByteVector& address) {
 
 UnixSocket parse_unix(const nlmsghdr& header) {
   const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(&header));
-  constexpr std::uint8_t kEstablished = 1, kListening = 10;  // as states of TCP are numbered
+  constexpr std::uint8_t kEstablished = 1, kListening = 10;  // the numbers of the states of TCP
   UnixSocket found;
   found.is_listening = message->udiag_state == kListening;
   found.is_connected = message->udiag_state == kEstablished;

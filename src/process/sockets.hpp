@@ -47,9 +47,9 @@ Status set_options(int socket, const std::vector<SocketOption>& options, OptionT
 // Describes a UNIX socket. The kernel tells this only of all sockets at once.
 struct UnixSocket {
   std::uint32_t peer = 0;        // inode of the other end; 0: none, or one that nobody has open
-  std::uint32_t waiting = 0;     // of one that listens: connections that were not accepted yet
-  std::uint32_t backlog = 0;     // of one that listens
-  std::uint64_t file_inode = 0;  // of its path, as far as the kernel tells: the lower half
+  std::uint32_t waiting = 0;     // for a listening socket: connections that were not accepted yet
+  std::uint32_t backlog = 0;     // for a listening socket
+  std::uint64_t file_inode = 0;  // the lower half of its path's inode, as far as the kernel tells
   bool is_listening = false, is_connected = false;
 };
 // Returns all UNIX sockets of the machine by their inodes.

@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kNone = 0xffffffff;
 
 // Says how a range of addresses came to be. The numbers are stored.
 enum class AreaKind : std::uint32_t {
-  memory = 0,   // of the process alone, whatever it was at first; pages of a file where it has not
-                // written to them
+  memory = 0,   // memory of the process alone, whatever it was at first; pages of a file where it
+                // has not written to them
   shared = 1,   // a range of one of the job's shared memories
   kernel = 2,   // code and data that the kernel gives to every process: vdso, vvar
   foreign = 3,  // at an address that no process can change: vsyscall
@@ -40,9 +40,9 @@ struct Area {
   std::uint32_t flags = 0;
   // It is the index of the shared memory, and for AreaKind::memory that of the pages of a file.
   std::uint32_t shared = kNone;
-  std::uint64_t offset = 0;  // in it
-  std::string name;          // as the kernel calls it; of AreaKind::kernel, what it must be called
-  std::uint64_t checksum = 0;  // of the vdso's contents; 0: none
+  std::uint64_t offset = 0;  // place in the file
+  std::string name;          // the kernel's name; for AreaKind::kernel, the name that it must have
+  std::uint64_t checksum = 0;  // of the vdso's contents; 0 if there is none
 };
 
 // Says of which kind memory is that several processes may have, or that has a descriptor.
@@ -71,7 +71,7 @@ struct SharedMemory {
 // Says what a file must hold so that it can be mapped again. There are parts for
 // SharedKind::file_pages that are not in the image.
 struct FilePart {
-  std::uint32_t memory = 0;  // index of them
+  std::uint32_t memory = 0;  // index of the memory
   std::uint64_t offset = 0, bytes = 0;
   std::uint64_t checksum = 0;  // format::checksum64
   bool operator==(const FilePart&) const = default;
@@ -115,11 +115,11 @@ struct Guard {
 // with.
 inline constexpr std::size_t kPolicyBytes = 48, kMostProcessorBytes = 8192;
 struct Schedule {
-  std::uint32_t thread = 0;           // its id
-  ByteVector processors;              // that it may run on: a bit each; empty: as all
-  ByteVector policy;                  // struct sched_attr, but for the niceness; empty: as all
-  std::uint32_t niceness = 0;         // 20 less the niceness: 1 to 40; 0: as all
-  std::uint32_t io_priority = kNone;  // as ioprio_get gives it; kNone: as all
+  std::uint32_t thread = 0;    // its id
+  ByteVector processors;       // processors that it may run on, a bit each; empty: those of all
+  ByteVector policy;           // struct sched_attr without the niceness; empty: that of all
+  std::uint32_t niceness = 0;  // 20 less the niceness, from 1 to 40; 0: that of all
+  std::uint32_t io_priority = kNone;  // as ioprio_get gives it; kNone: that of all
   bool operator==(const Schedule&) const = default;
 };
 
@@ -143,14 +143,15 @@ struct Descriptor {
 
 // Says whose a lock on a file is. The numbers are stored.
 enum class LockKind : std::uint32_t {
-  process = 0,           // fcntl(F_SETLK): of a process
+  process = 0,           // fcntl(F_SETLK): held by a process
   description = 1,       // fcntl(F_OFD_SETLK): of an open file description
   whole_description = 2  // flock: of an open file description, on all of the file
 };
 
 struct FileLock {
-  std::uint32_t process = 0;  // that has it, or has a descriptor of the description that has it
-  std::uint32_t number = 0;   // of that descriptor
+  // A process that holds it, or that has a descriptor of the description which holds it.
+  std::uint32_t process = 0;
+  std::uint32_t number = 0;  // number of that descriptor
   LockKind kind = LockKind::process;
   bool is_exclusive = false;
   std::uint64_t begin = 0, bytes = 0;  // 0 bytes: up to the end, wherever that will be
@@ -162,8 +163,8 @@ struct Interval {
 };
 
 struct Process {
-  std::uint32_t id = 0, parent = 0, group = 0, session = 0;  // 0: outside of the job
-  bool has_ended = false;                                    // and nobody has waited for it
+  std::uint32_t id = 0, parent = 0, group = 0, session = 0;  // 0 stands for one outside of the job
+  bool has_ended = false;  // it has ended, and nobody has waited for it
   std::uint32_t exit_status = 0;
   std::string program;  // path of what it runs
   std::string directory;
@@ -184,7 +185,7 @@ struct Process {
 // Says what an open file is. The numbers are stored.
 enum class DescriptionKind : std::uint32_t {
   standard = 0,  // one that the job was started with, as standard input
-  file = 1,      // a regular file or directory, by its path
+  file = 1,      // a regular file or directory, known by its path
   device = 2,    // null, zero, full, random, urandom
   pipe = 3,
   counter = 4,  // eventfd
@@ -201,7 +202,7 @@ enum class DescriptionKind : std::uint32_t {
 
 // This is a file that an epoll set watches.
 struct Watched {
-  std::uint32_t number = 0;  // of the descriptor by which it was added
+  std::uint32_t number = 0;  // number of the descriptor by which it was added
   std::uint32_t events = 0;
   std::uint64_t data = 0;
 };
@@ -209,11 +210,11 @@ struct Watched {
 // An open file description is what descriptors that were duplicated or inherited share.
 struct Description {
   DescriptionKind kind = DescriptionKind::file;
-  std::uint32_t flags = 0;  // as fcntl(F_GETFL)
+  std::uint32_t flags = 0;  // the result of fcntl(F_GETFL)
   std::string path;
   std::uint64_t offset = 0;
-  // It is that of a file when it was stored. Of a timer it is how often it has expired since it was
-  // last read.
+  // The size of a file when it was stored. For a timer it is how often the timer has expired since
+  // it was last read.
   std::uint64_t bytes = 0;
   // For `standard` it is its number; for pipe, socket and terminal the index of the channel, the
   // socket or the terminal; and for process its id.
@@ -226,7 +227,7 @@ struct Description {
 };
 
 // A channel is a pipe and what it held.
-inline constexpr std::uint32_t kPackets = 1;  // of Channel::type
+inline constexpr std::uint32_t kPackets = 1;  // for Channel::type
 struct Channel {
   std::uint32_t capacity_bytes = 0;
   std::uint32_t type = 0;  // from format version 6 on kPackets: each piece is a packet (O_DIRECT)
@@ -240,10 +241,10 @@ struct Channel {
 enum class SocketState : std::uint32_t {
   idle = 0,  // neither of the others, with addresses or without
   listening = 1,
-  connected = 2,  // of a stream, by a connection that both ends have
-  ended = 3,      // of a stream, by a connection that is over
+  connected = 2,  // a stream with a connection that both ends have
+  ended = 3,      // a stream with a connection that is over
   // What follows is stored from format version 6 on.
-  waiting = 4,  // of a stream, by a connection that nobody has accepted yet and that holds no bytes
+  waiting = 4,  // a stream with a connection that nobody has accepted yet and that holds no bytes
 };
 
 // This is an option as setsockopt takes it.
@@ -255,17 +256,17 @@ struct SocketOption {
 struct Socket {
   std::uint32_t family = 0, type = 0, protocol = 0;
   SocketState state = SocketState::idle;
-  ByteVector local, remote;   // struct sockaddr; empty: none
+  ByteVector local, remote;   // struct sockaddr; empty if there is none
   std::string directory;      // AF_UNIX: that a relative path starts from
-  std::uint32_t mode = 0;     // of the file of that path
-  std::uint32_t backlog = 0;  // of one that listens
+  std::uint32_t mode = 0;     // mode of the file of that path
+  std::uint32_t backlog = 0;  // for a listening socket
   // For a socket that is connected it is the index of the other end. kNone says that the other end
   // is closed.
   std::uint32_t peer = kNone;
   bool is_read_shut = false, is_write_shut = false;
   std::vector<SocketOption> options;
-  std::vector<ByteVector> waiting;  // what is to be read from it, in pieces
-  std::vector<ByteVector> senders;  // of datagrams: beside `waiting`, addresses
+  std::vector<ByteVector> waiting;  // data that waits to be read from it, in pieces
+  std::vector<ByteVector> senders;  // for datagrams: the addresses that belong to `waiting`
 };
 
 // This is a pseudo-terminal.
@@ -274,14 +275,14 @@ struct Terminal {
   ByteVector size;      // struct winsize
   bool is_locked = false, has_packets = false;
   bool is_hung_up = false;    // no program has it open any more
-  std::uint32_t session = 0;  // whose controlling terminal it is; 0: of none
-  std::uint32_t group = 0;    // of that session, in the foreground
-  ByteVector output;          // what programs have written, and nobody has read
+  std::uint32_t session = 0;  // the session whose controlling terminal it is; 0 if there is none
+  std::uint32_t group = 0;    // the group of that session in the foreground
+  ByteVector output;          // output of programs that nobody has read
 };
 
 // This is a connected socket whose other end is on another node of the job.
 struct FarEnd {
-  std::uint32_t socket = 0;  // index of it
+  std::uint32_t socket = 0;  // index of the socket
   std::uint32_t node = 0;    // number of the other node
   std::uint32_t peer = 0;    // index of the other end among the far ends there
   bool operator==(const FarEnd&) const = default;
@@ -290,11 +291,11 @@ struct FarEnd {
 // This is a timer of timer_create.
 struct Timer {
   std::uint32_t process = 0, number = 0;  // its id
-  std::uint32_t clock = 0;                // as timer_create takes it
+  std::uint32_t clock = 0;                // as timer_create() takes it
   std::uint32_t notification = 0,
                 signal = 0;  // SIGEV_SIGNAL or another, and the number of the signal
-  std::uint32_t thread = 0;  // that is signalled; 0: any
-  std::uint64_t value = 0;   // that comes with the signal
+  std::uint32_t thread = 0;  // the thread that is signalled; 0 for any
+  std::uint64_t value = 0;   // the value that comes with the signal
   std::uint64_t left_ns = 0, period_ns = 0;  // both 0: it stands still
   bool operator==(const Timer&) const = default;
 };
@@ -330,8 +331,8 @@ struct StoppedProcess {
 struct SignalOwner {
   std::uint32_t description = 0;
   std::uint32_t kind = 0;    // F_OWNER_TID, F_OWNER_PID or F_OWNER_PGRP
-  std::uint32_t id = 0;      // of the thread, process or group
-  std::uint32_t signal = 0;  // 0: SIGIO
+  std::uint32_t id = 0;      // id of the thread, process or group
+  std::uint32_t signal = 0;  // 0 stands for SIGIO
   bool operator==(const SignalOwner&) const = default;
 };
 
@@ -345,7 +346,7 @@ struct Seals {
 // This is a file or directory that an open file of inotify watches.
 struct FileWatch {
   std::uint32_t description = 0;
-  std::uint32_t number = 0;  // by which the program knows it
+  std::uint32_t number = 0;  // the number by which the program knows it
   std::uint32_t events = 0;
   std::string path;
   bool operator==(const FileWatch&) const = default;
@@ -372,7 +373,7 @@ struct Privileges {
 };
 
 struct Job {
-  std::string machine;             // what the registers are of
+  std::string machine;             // the machine that the registers belong to
   std::uint32_t command = 0;       // the process whose end is the job's
   std::uint64_t monotonic_ns = 0;  // CLOCK_MONOTONIC when it stood still
   std::vector<Process> processes;  // parents before their children
@@ -385,7 +386,7 @@ struct Job {
   // What follows is stored from format version 3 on.
   std::vector<FileLock> locks;
   // What follows is stored from format version 4 on.
-  std::vector<FilePart> file_parts;  // of each memory in rising order
+  std::vector<FilePart> file_parts;  // parts of each memory, in rising order
   // What follows is stored from format version 5 on.
   std::vector<Schedule> schedules;
   std::vector<Guard> guards;

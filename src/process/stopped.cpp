@@ -14,7 +14,7 @@
 namespace diapause::process {
 namespace {
 
-constexpr int kMostLooks = 10'000;  // of 0.1 ms each
+constexpr int kMostLooks = 10'000;  // each takes 0.1 ms
 
 bool has_child_signal(const Process& process) {
   return std::ranges::any_of(process.waiting_signals, [](const ByteVector& one) {

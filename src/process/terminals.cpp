@@ -219,7 +219,7 @@ Result<Terminal> look_at_terminal(int master) {
 Result<ByteVector> take_output(int master) {
   ByteVector taken;
   std::array<std::byte, 4096> room{};
-  // What a program has written comes through a thread of the kernel, which may take a moment.
+  // Output of a program comes through a thread of the kernel, which may take a moment.
   constexpr int kSettle_ms = 2;
   while ((poll_for(master, POLLIN, kSettle_ms) & POLLIN) != 0) {
     const ssize_t got = ::read(master, room.data(), room.size());

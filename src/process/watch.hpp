@@ -14,7 +14,7 @@ namespace diapause::process {
 struct Event {
   bool has_knocked = false;     // at the descriptor that was given
   bool is_child = false;        // one of them has ended
-  int signal = 0;               // that has come; 0: none
+  int signal = 0;               // the signal that has come; 0 if none has
   bool is_of_terminal = false;  // the terminal has sent it to all processes in its foreground
 };
 

@@ -16,9 +16,9 @@ namespace diapause::simulate {
 // The data that a failure destroys.
 enum class Takes {
   process,  // nothing that was stored: the job ends, and its nodes stay
-  nodes,    // what lies in the nodes that are hit
+  nodes,    // data in the nodes that are hit
   all_nodes,
-  site  // all nodes and the global tier
+  site  // data in all nodes and in the global tier
 };
 
 // Units of one kind that fail independently: nodes, cabinets of 64 consecutive nodes, power domains
@@ -28,10 +28,10 @@ struct FailureClass {
   Takes takes = Takes::nodes;
   // Consecutive nodes of a unit. The job as a whole is one unit with all its nodes.
   std::uint32_t nodes_each = 1;
-  model::FailureLaw law;  // of one unit, which is as good as new after a failure
+  model::FailureLaw law;  // the law of one unit, which is as good as new after a failure
   double age_s = 0;       // age of all units when the run begins
   double hit_share = 1;   // probability that each further node of the unit is hit as well
-  double repair_s = 0;    // until a node that was hit can be used again
+  double repair_s = 0;    // time until a node that was hit can be used again
   // Least level of a checkpoint that survives, whatever was hit; 0: decided by its placement.
   int least_level = 0;
 };
@@ -52,9 +52,9 @@ struct RecordedFailure {
   double repair_s = 0;
 };
 
-// The failures of all classes in the order of time. Units that have not failed yet need no memory:
-// with the law's cumulative hazard, the first failure among n units comes after an exponential time
-// divided by n, and the next one after another such time divided by n - 1.
+// Gives the failures of all classes in the order of time. Units that have not failed yet need no
+// memory: with the law's cumulative hazard, the first failure among n units comes after an
+// exponential time divided by n, and the next one after another such time divided by n - 1.
 class Failures {
  public:
   Failures(const std::vector<FailureClass>& classes, std::uint32_t nodes, std::uint64_t seed);

@@ -9,7 +9,7 @@
 
 namespace diapause::simulate {
 
-// The failures from the laws and from the record, in the order of time.
+// Gives the failures from the laws and from the record, in the order of time.
 class Fate {
  public:
   Fate(const Machine& machine, std::uint64_t seed)

@@ -19,15 +19,15 @@ inline constexpr double kNever_s = std::numeric_limits<double>::infinity();
 // Other jobs that write to the global tier from time to time and take a share of its rate
 // meanwhile. The times are means of exponential distributions.
 struct Contention {
-  double quiet_s = 0;  // 0: never
+  double quiet_s = 0;  // 0 stands for never
   double burst_s = 0;
   double share = 0;  // share of the rate that the others take, 0 to below 1
 };
 
 // The effect of lower clocks while checkpoints are written.
 struct Throttling {
-  double time_factor = 1;   // of the blocked time of a checkpoint, and of the work behind it
-  double power_factor = 1;  // of checkpoint_w and behind_w
+  double time_factor = 1;   // for the blocked time of a checkpoint, and for the work behind it
+  double power_factor = 1;  // for checkpoint_w and behind_w
 };
 
 // The reaction of the job if nodes are lost and there is no spare one.
@@ -36,14 +36,15 @@ enum class WithoutSpare { wait, shrink };
 struct Machine {
   Placement placement;
   std::vector<FailureClass> classes;
-  std::vector<RecordedFailure> record;  // in addition to the classes, in the order of time
-  double record_period_s = 0;           // after which the record is repeated; 0: it is not
+  // Failures besides those of the classes, in the order of time.
+  std::vector<RecordedFailure> record;
+  double record_period_s = 0;  // after which the record is repeated; 0: it is not
   // Nodes that replace lost ones at once; nullopt: there is always one.
   std::optional<std::uint32_t> spares;
   WithoutSpare without_spare = WithoutSpare::wait;
   // Seconds after which the job must stop and wait in the queue again.
   double allocation_s = kNever_s;
-  double queue_s = 0;     // how long it waits in the queue
+  double queue_s = 0;     // time that it waits in the queue
   Contention contention;  // for levels 4 and deeper
 };
 

@@ -1,5 +1,5 @@
-// Random numbers that are equal on every machine and with every compiler. Steele, Lea, Flood, "Fast
-// splittable pseudorandom number generators" (OOPSLA 2014): SplitMix64.
+// Gives random numbers that are equal on every machine and with every compiler. The generator is
+// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
 #pragma once
 
 #include <cmath>

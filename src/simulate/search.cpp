@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kFirstStep = 2;
 constexpr double kLastStep = 1.08;  // neighbours closer than this differ little in cost
-// Offset of the seeds for the result from those of the search.
+// The seeds for the result differ from those of the search by this number.
 constexpr std::uint64_t kOther = 1 << 30;
 
 double mean_of(const std::vector<double>& values) {

@@ -18,15 +18,16 @@ using Play =
 
 struct Found {
   model::Pattern pattern;
-  Estimate value;        // of that pattern
-  Estimate start_value;  // of the pattern that the search began with
-  Estimate saved;  // by that pattern, as a share of the same run's cost with the initial pattern
+  Estimate value;        // the value of that pattern
+  Estimate start_value;  // the value of the pattern that the search began with
+  // What that pattern saves, as a share of the same run's cost with the initial pattern.
+  Estimate saved;
 };
 
-// Searches from `start`, whose `every` are whole numbers, in steps that become smaller: all
-// intervals longer or shorter, and one level more or less often. All patterns in the search meet
-// the same failures. The values in the result are from other failures than those by which the
-// pattern was chosen, so that luck in the choice does not count as a saving.
+// Searches from `start`, whose `every` are whole numbers, in steps that become smaller. A step
+// makes all intervals longer or shorter, or takes one level more or less often. All patterns in the
+// search meet the same failures. The values in the result are from other failures than those by
+// which the pattern was chosen, so that luck in the choice does not count as a saving.
 Found best_pattern(const model::Pattern& start, const Play& play, std::uint64_t seed);
 
 }  // namespace diapause::simulate

@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, kActivities> kActivityNames = {
 
 struct Version {
   double work_s = 0;        // useful work that was done when it was captured
-  std::uint64_t count = 0;  // number of checkpoints by the pattern, up to this one
-  std::size_t level = 0;    // index
+  std::uint64_t count = 0;  // number of checkpoints in the pattern, up to this one
+  std::size_t level = 0;    // index of its level
   double holds_s = 0;       // time from which it is durable at its level
   double shallow_s = 0;     // the same at level 1
 };
@@ -115,8 +115,8 @@ class Simulation {
     return is_over() ? Step::done : Step::target;
   }
 
-  // The present work in the background. Two activities at once slow the program as much as the
-  // heavier one.
+  // The present work in the background. If two activities run at once, they slow the program as
+  // much as the heavier one alone.
   struct Behind {
     double slowed = 0;
     double running = 0;  // number of activities
@@ -376,15 +376,15 @@ class Simulation {
   Random random_;
   std::size_t most_events_;
   History run_;
-  std::vector<std::uint64_t> periods_;  // in checkpoints, by level
-  // The newest version and the one before it, by level.
+  std::vector<std::uint64_t> periods_;  // in checkpoints, for each level
+  // The newest version and the one before it, for each level.
   std::vector<std::array<std::optional<Version>, 2>> newest_;
   double now_s_ = 0;
   double done_s_ = 0;       // useful work, in the present state of the program
   double computed_s_ = 0;   // all work, useful or lost
   double base_work_s_ = 0;  // work done at the last checkpoint or restart
   std::uint64_t count_ = 0;
-  std::vector<double> behind_ends_s_;  // by level
+  std::vector<double> behind_ends_s_;  // for each level
   double failed_at_s_ = 0;
   double allocation_ends_s_ = kNever_s;
   Losses losses_;

@@ -18,12 +18,12 @@ namespace diapause::simulate {
 
 enum class Activity { compute, slowed, checkpoint, restart, down, queue };
 inline constexpr std::size_t kActivities = 6;
-std::string_view activity_name(Activity activity);  // such as "checkpoint"
+std::string_view activity_name(Activity activity);  // a name like "checkpoint"
 
 // An event of the run, for figures and files.
 struct Event {
   double begin_s = 0;
-  double end_s = 0;                // for failures: equal to begin_s
+  double end_s = 0;                // equal to begin_s for failures
   std::string_view what = {};      // name of an activity, or "failure", "holds", "lost"
   int level = 0;                   // for checkpoints and restarts
   std::string_view of_class = {};  // for failures
@@ -39,9 +39,9 @@ struct History {
   double behind_s = 0;  // work in the background, in parallel with all that
   std::array<double, kActivities> joules{};
   double behind_j = 0;
-  std::vector<std::uint64_t> failures;     // by class, those of the record last
-  std::vector<std::uint64_t> checkpoints;  // by level
-  std::vector<std::uint64_t> restarts;     // by level restored from
+  std::vector<std::uint64_t> failures;     // for each class, and last for the record
+  std::vector<std::uint64_t> checkpoints;  // for each level
+  std::vector<std::uint64_t> restarts;     // for each level that was restored from
   std::uint64_t from_scratch = 0;          // restarts for which nothing had survived
   std::size_t nodes_remembered = 0;
   std::vector<Event> events;

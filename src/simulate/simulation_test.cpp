@@ -169,7 +169,7 @@ TEST(Simulation, TwoNeighboursAreTooManyForPartnersAndAGroupMendsThem) {
   EXPECT_EQ(run.from_scratch, 0u);
   machine.placement.parity = 1;
   EXPECT_EQ(simulate(job, machine, 1).from_scratch, 1u);
-  machine.record[0].first_node = 3;  // 3 and 4 are in different groups
+  machine.record[0].first_node = 3;  // nodes 3 and 4 are in different groups
   EXPECT_EQ(simulate(job, machine, 1).from_scratch, 0u);
 }
 

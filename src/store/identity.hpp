@@ -37,7 +37,7 @@ Result<format::JobIdentity> read_identity(const sys::Directory& job);
 Status write_identity(const sys::Directory& job, const format::JobIdentity& identity,
                       std::string_view writer);
 
-// The same of the starts, in the global tier.
+// Reads the starts of the job from the global tier in the same way.
 Result<format::Starts> read_starts(const sys::Directory& job);
 Status write_starts(const sys::Directory& job, const format::Starts& starts);
 

@@ -62,8 +62,8 @@ class ImageReader {
   // Reads and checks every block, in up to `threads` threads.
   Status verify(unsigned threads = 1);
 
-  // The same by ordinary reads, after which the pages of a mapping are at hand. `go_on` is asked
-  // between blocks; a false ends it with success.
+  // Does the same by ordinary reads, after which the pages of a mapping are at hand. `go_on` is
+  // asked between blocks; if it returns false, the call ends with success.
   Status verify_through_cache(const std::function<bool()>& go_on);
 
   // A region as memory of the caller's own. Where its file can be mapped, nothing is read and so

@@ -39,7 +39,7 @@ class File {
   Kernel& kernel() const { return *kernel_; }
   const std::string& path() const { return path_; }
   bool is_direct() const;            // whether transfers bypass the page cache
-  FileId id() const { return id_; }  // of files that a Directory has opened
+  FileId id() const { return id_; }  // for files that a Directory has opened
 
   // Both fill or write all of `data`; a file that ends earlier is Code::corrupt ("ends at byte N").
   // If the file system refuses a transfer with O_DIRECT (EINVAL), because it wants another

@@ -46,7 +46,7 @@ class Attendance {
 
   struct News {
     bool has_ended = false;  // the process has ended, or its end of the lifeline is closed
-    std::string lines;       // that it sent
+    std::string lines;       // lines that it sent
   };
   // Sleeps until there is news. Returns nullopt when `timeout_s` (may be infinite) is over. The end
   // of the program is noticed even if children of it hold its files.

@@ -26,7 +26,7 @@ class LineFile {
  private:
   explicit LineFile(File file) : file_(std::move(file)) {}
   File file_;
-  std::uint64_t offset_ = 0;  // of the data behind pending_
+  std::uint64_t offset_ = 0;  // place of the data behind pending_
   std::string pending_;       // read, and not yet returned completely
   std::size_t given_ = 0;     // bytes of pending_ that were returned
 };

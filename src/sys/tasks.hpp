@@ -10,7 +10,7 @@
 
 namespace diapause::sys {
 
-std::int64_t thread_id();  // of the calling thread, in the whole system
+std::int64_t thread_id();  // id of the calling thread in the whole system
 
 // Returns the CPUs that the scheduler may give the calling thread, in order; empty if the kernel
 // does not say.

@@ -226,9 +226,9 @@ class MpiComm : public Comm {
   std::uint32_t node_leader_ = 0;
   std::vector<MPI_Request> requests_;
   std::optional<sys::SharedMemory> memory_;
-  std::optional<MeetingPlace> place_;  // in memory_
+  std::optional<MeetingPlace> place_;  // place in memory_
   unsigned crowd_ = 1;                 // ranks of the node for each of its processors
-  std::unique_ptr<MpiComm> leaders_;   // of several nodes, on their first ranks
+  std::unique_ptr<MpiComm> leaders_;   // present on the first ranks of several nodes
   bool is_one_node_ = true;
 };
 
@@ -310,7 +310,7 @@ Status MpiComm::announce(MutableBytes data) {
   return await(MeetingPlace::For::announcement, [&] { return place_->hear(data); });
 }
 
-// The gathering of short messages on one node.
+// Gathers short messages on one node.
 Result<std::vector<ByteVector>> MpiComm::gather_on_node(ByteView mine, bool& is_too_long) {
   DIAPAUSE_TRY(meet(mine, 0));
   std::vector<ByteVector> parts(size_);

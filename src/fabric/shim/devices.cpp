@@ -113,7 +113,7 @@ int query_port(ibv_context* shown, std::uint8_t number, ibv_port_attr* attribute
   return 0;
 }
 
-// The device of the program for a real one.
+// Returns the device that the program sees for a real one.
 Device* device_for(Shim& shim, ibv_device* real) {
   for (Device* const known : shim.devices.all()) {
     if (known->real_name == real->name) return known;

@@ -1,5 +1,5 @@
-// Completion channels, and events of contexts. What a program waits with is an epoll set, which
-// outlives the adapters.
+// Provides completion channels, and the events of contexts. A program waits with an epoll set,
+// which outlives the adapters.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>

@@ -36,9 +36,9 @@ class Passage {
   Gate& gate_;
 };
 
-// A lock for the way of messages: one atomic instruction if nobody has it. Whoever finds it taken
-// while the gate is closed sleeps until that is opened. It is plain memory, so that a restart finds
-// it as it was.
+// A lock for posting and completing messages. It takes one atomic instruction if nobody holds it. A
+// thread that finds it taken while the gate is closed sleeps until the gate is opened. It is plain
+// memory, so a restart finds it as it was.
 class Lock {
  public:
   bool try_lock() { return word_.exchange(1, std::memory_order_acquire) == 0; }

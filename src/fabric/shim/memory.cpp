@@ -1,4 +1,4 @@
-// Protection domains, memory regions and address handles.
+// Provides protection domains, memory regions and address handles.
 #include <fmt/core.h>
 
 #include <cerrno>

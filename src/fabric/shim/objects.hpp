@@ -31,7 +31,7 @@ struct Device {
 
 struct GidEntry {
   Gid shown{};
-  std::uint32_t type = 0;  // of ibv_gid_type_sysfs, or of ibv_query_gid_type()
+  std::uint32_t type = 0;  // as in ibv_gid_type_sysfs, or as ibv_query_gid_type() returns it
   std::uint32_t real_index = 0;
   Gid real{};
 };
@@ -46,9 +46,9 @@ struct Context {
   Device* device = nullptr;
   ibv_context* real = nullptr;
   std::uint64_t home = 0;
-  std::vector<Port> ports;  // of port 1 and so on
+  std::vector<Port> ports;  // port 1 and so on
   Numbers local_keys;       // made with the directory, and not changed while threads run
-  Lock lock;                // of the events
+  Lock lock;                // protects the events
   std::deque<ibv_async_event> held_events;
   int bell = -1;  // readable while there are events that are held
 
@@ -98,7 +98,8 @@ struct CompletionQueue {
   bool is_armed = false, is_armed_for_solicited = false;
   bool has_missed_event = false;  // while it was armed, completions were taken
   std::uint32_t events_given = 0;
-  std::unordered_map<std::uint32_t, QueuePair*> pairs;  // that complete here, by their real numbers
+  // Pairs whose work completes here, by their real numbers.
+  std::unordered_map<std::uint32_t, QueuePair*> pairs;
 
   QueuePair* find(std::uint32_t real_number) const {
     const auto found = pairs.find(real_number);
@@ -113,7 +114,7 @@ class Receives {
   void prepare(std::uint32_t most, std::uint32_t most_pieces);
 
   struct Slot {
-    std::uint64_t id = 0;     // as the program knows it
+    std::uint64_t id = 0;     // the number that the program knows
     std::uint64_t order = 0;  // 0: free
     std::uint32_t pieces = 0;
   };
@@ -150,18 +151,18 @@ struct SharedQueue {
 struct QueuePair {
   ibv_qp shown = {};
   ibv_qp* real = nullptr;
-  ibv_qp_init_attr init = {};   // as the program asked for it
-  ibv_qp_attr attributes = {};  // what the program has set, one call upon another
-  int known = 0;                // which of them
+  ibv_qp_init_attr init = {};   // what the program asked for
+  ibv_qp_attr attributes = {};  // the attributes that the program has set, one call after another
+  int known = 0;                // a mask of those attributes
   ibv_qp_state state = IBV_QPS_RESET;
-  std::vector<std::pair<ibv_gid, std::uint16_t>> groups;  // of multicast
+  std::vector<std::pair<ibv_gid, std::uint16_t>> groups;  // the multicast groups
   Lock lock;                                              // for posting sends
   Receives receives;
 
   // Counters, since it was reset. Those of sends are of whoever has `lock`, those of completions of
   // whoever has the lock of the completion queue.
   std::uint64_t signalled = 0;           // sends that will tell of their completion
-  std::uint64_t signalled_done = 0;      // of them, those that have
+  std::uint64_t signalled_done = 0;      // those of them that were signalled
   std::uint64_t behind_last_signal = 0;  // sends behind the last of these, which say nothing
   std::uint64_t sent = 0;                // messages that take a receive of the peer
   std::uint64_t received = 0;            // receives that have completed
@@ -174,7 +175,7 @@ struct QueuePair {
     return *reinterpret_cast<Context*>(reinterpret_cast<char*>(shown.context) -
                                        offsetof(verbs_context, context));
   }
-  // Where its receives are posted.
+  // Returns where its receives are posted.
   Receives& where_received() {
     return shown.srq == nullptr ? receives : reinterpret_cast<SharedQueue*>(shown.srq)->receives;
   }

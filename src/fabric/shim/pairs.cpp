@@ -1,4 +1,4 @@
-// Queue pairs.
+// Provides queue pairs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -110,7 +110,7 @@ ibv_qp* create_real(Shim& shim, QueuePair& pair, ibv_qp_init_attr& init) {
   init.send_cq = of(pair.init.send_cq).real;
   init.recv_cq = of(pair.init.recv_cq).real;
   init.srq = pair.init.srq == nullptr ? nullptr : of(pair.init.srq).real;
-  init.cap.max_send_wr += 1;  // for the marker of a drain
+  init.cap.max_send_wr += 1;  // there is room for the marker of a drain
   return shim.real.ibv_create_qp(of(pair.shown.pd).real, &init);
 }
 

@@ -84,7 +84,8 @@ Status take_all(CompletionQueue& queue) {
   return {};
 }
 
-// Why what was sent by a queue pair, or to it, is not all there yet; empty if it is.
+// Says why the data that a queue pair has sent, or that was sent to it, has not all arrived yet.
+// The text is empty if it has.
 Result<std::string> what_is_missing(const Directory& peers, QueuePair& pair) {
   if (pair.is_broken || pair.state == IBV_QPS_RESET || pair.state == IBV_QPS_INIT)
     return std::string();
@@ -198,7 +199,7 @@ Status Shim::drain() {
 }
 
 Status Shim::close() {
-  // By now everybody's sends have completed. What datagrams have arrived is taken as well.
+  // By now the sends of all have completed. The datagrams that have arrived are taken as well.
   for (CompletionQueue* const one : queues.all())
     (void)take_all(*one);  // drain() has read all of them
   for (Channel* const one : channels.all()) take_events(*this, *one);

@@ -1,4 +1,4 @@
-// Completion queues and shared receive queues.
+// Provides completion queues and shared receive queues.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -137,7 +137,7 @@ DIAPAUSE_VERB ibv_srq* ibv_create_srq(ibv_pd* domain, ibv_srq_init_attr* init) {
   ibv_srq_init_attr real{queue.get(), init->attr};
   queue->real = shim.real.ibv_create_srq(of(domain).real, &real);
   if (queue->real == nullptr) return nullptr;
-  init->attr = real.attr;  // what the adapter really gives
+  init->attr = real.attr;  // the values that the adapter really gives
   queue->attributes.max_wr = real.attr.max_wr;
   queue->attributes.max_sge = real.attr.max_sge;
   queue->shown.handle = queue->real->handle;

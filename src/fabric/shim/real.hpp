@@ -39,7 +39,7 @@ struct Real {
   // Returns the kind of a GID. Only rdma-core has it, and no header declares it.
   int (*ibv_query_gid_type)(ibv_context*, std::uint8_t, unsigned, int*) = nullptr;
 
-  // Looks for all of them. What an older library lacks stays null.
+  // Looks for all functions. A function that an older library lacks stays null.
   static Real find();
 };
 

@@ -47,7 +47,7 @@ class Shim {
   Directory directory;             // changes only while threads are stopped
   std::uint32_t receive_mark = 0;  // upper half of the ids of receives, as adapters know them
 
-  std::mutex listing;  // of whoever adds devices
+  std::mutex listing;  // for threads that add devices
   Set<Device> devices;
   Set<Context> contexts;
   Set<Domain> domains;
@@ -108,7 +108,7 @@ ibv_context_ops operations();
 // queue's lock; `are_others_held`: those of all receives, too.
 enum class Others { free, held };
 struct Taken {
-  int from_adapter = 0;  // negative: it failed
+  int from_adapter = 0;  // negative if it failed
   int for_program = 0;
 };
 Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others);
@@ -126,7 +126,8 @@ Gid to_gid(const ibv_gid& gid);
 ibv_gid to_ibv(const Gid& gid);
 // The address that an attribute of a program leads to, as it knows it.
 Address address_of(const ibv_ah_attr& attributes);
-// The same attribute for the adapter. `home` and `port`: whose address it is, if that is known.
+// Returns the same attribute for the adapter. `home` and `port` say whose address it is, if that is
+// known.
 ibv_ah_attr real_attributes(Shim& shim, Context& context, const ibv_ah_attr& shown,
                             std::uint64_t home, std::uint32_t port);
 

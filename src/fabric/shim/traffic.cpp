@@ -1,8 +1,8 @@
-// The way of messages: posting, and taking completions.
+// Posts messages, and takes completions.
 //
-// While every number is still the one that the adapter gave, what is posted to connected queue
-// pairs goes on untouched, and is only counted. Receives are remembered, because a checkpoint takes
-// them from the adapter and has to give them back.
+// While every number is still the one that the adapter gave, requests to connected queue pairs are
+// passed on untouched, and only counted. Receives are remembered, because a checkpoint takes them
+// from the adapter and has to give them back.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -317,7 +317,7 @@ bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) 
 // Returns false if the completion is not for the program.
 bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others others) {
   QueuePair* const pair = queue.find(completion.qp_num);
-  if (pair == nullptr) return false;  // of a queue pair that is gone
+  if (pair == nullptr) return false;  // it belongs to a queue pair that is gone
   completion.qp_num = pair->shown.qp_num;
   if (completion.status != IBV_WC_SUCCESS) pair->is_broken = true;
   if (is_of_receive(shim, *pair, completion)) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kPeriod_us = 10000;  // short compared with the shortest phase that is slowed
 
-// The files of one version of control groups. Both versions are searched, because machines have
-// either or both.
+// The files of one version of control groups. Both versions are searched, because a machine may
+// have either or both.
 struct Hierarchy {
   std::string group;    // the group of this process
   std::string threads;  // file that takes a thread

@@ -31,7 +31,7 @@ ByteView call_table_code();
 
 // Makes a thread whose signals wait ready to run that code.
 struct TableRun {
-  std::uint64_t code = 0;   // where it lies
+  std::uint64_t code = 0;   // place of the code
   std::uint64_t table = 0;  // the first Call
   std::uint64_t count = 0;
   std::uint64_t process = 0;  // the ids that the thread knows itself by

@@ -283,7 +283,7 @@ Result<std::vector<Task>> plan(const Context& context, Work& work) {
   return tasks;
 }
 
-// The same for groups that the manifest has, of which some parities are missing.
+// Plans the same for groups that the manifest has and that lack some parities.
 Result<std::vector<Task>> plan_missing(
     const Context& context, const Work& work,
     const std::set<std::pair<std::uint32_t, std::uint32_t>>& missing) {
