@@ -1,5 +1,5 @@
-// Configuration files as FTI and VELOC read them: `key = value` in lines, under `[section]` or
-// under none.
+// Reads configuration files as FTI and VELOC do: `key = value` in lines, under `[section]` or under
+// none.
 #pragma once
 
 #include <map>
@@ -9,23 +9,23 @@
 namespace diapause::drop_in {
 
 // Keys and sections are compared without case. Comments begin with '#' or ';' at the beginning of a
-// line or after a space. Of a key that stands twice, the later value counts.
+// line or after a space. If a key stands twice, the later value counts.
 class Ini {
  public:
   // Throws std::runtime_error that names the file, and the line that cannot be read.
   static Ini read(const std::string& path);
   static Ini parse(const std::string& text, const std::string& name);
 
-  // None if the key is missing or has no value.
+  // Returns nothing if the key is missing or has no value.
   std::optional<std::string> get(const std::string& section, const std::string& key) const;
   // Throws std::runtime_error that names the key if its value is no whole number.
   std::optional<long> number(const std::string& section, const std::string& key) const;
 
-  // By "section.key", or "key" where there is no section; in lower case.
+  // The keys are "section.key", or "key" where there is no section, in lower case.
   const std::map<std::string, std::string>& all() const { return values_; }
 
  private:
-  std::string name_;  // for messages
+  std::string name_;  // the name for messages
   std::map<std::string, std::string> values_;
 };
 

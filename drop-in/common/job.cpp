@@ -215,7 +215,7 @@ bool Job::is_done() const {
 std::optional<diapause_restart_info> Job::find(std::uint64_t at_most) {
   end_reading_if_open();
   while (true) {
-    std::uint64_t version = DIAPAUSE_NEWEST;  // then the library itself steps back
+    std::uint64_t version = DIAPAUSE_NEWEST;  // the library itself steps back then
     const int status =
         at_most == DIAPAUSE_NEWEST ? DIAPAUSE_OK : diapause_newest(instance_, at_most, &version);
     if (status == DIAPAUSE_ERR_NOT_FOUND) return std::nullopt;

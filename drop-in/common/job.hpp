@@ -1,10 +1,10 @@
 // The checkpoints that a program takes under one name: an instance of Diapause, with regions that
 // go by numbers.
 //
-// All functions throw Failed where the library returns an error. What the libraries that we take
-// the place of leave out of their rules holds here too: memory may be freed as soon as a checkpoint
-// call has returned, regions may be larger than what is stored for them, and each rank may restore
-// other regions.
+// All functions throw Failed where the library returns an error. The libraries that we take the
+// place of allow more than our interface does, and so does this class: memory may be freed as soon
+// as a checkpoint call has returned, regions may be larger than what is stored for them, and each
+// rank may restore other regions.
 #pragma once
 
 #include <mpi.h>
@@ -41,7 +41,7 @@ using Blocks = std::map<std::string, Block>;  // by the names of regions
 
 class Job {
  public:
-  // Collective over `comm`; MPI_COMM_NULL: of this process alone.
+  // Opens the job. With MPI_COMM_NULL it consists of this process alone. Collective over `comm`.
   Job(MPI_Comm comm, const std::string& name, const std::string& settings);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -51,37 +51,37 @@ class Job {
   // The communicator of the ranks that compute; MPI_COMM_NULL on a rank set aside.
   MPI_Comm program_comm() const;
 
-  // Has a rank set aside do its work until the others close. Collective.
+  // A dedicated rank works here until the others close. Collective.
   void close();
   // Removes all versions. Collective.
   void finish();
 
-  // Takes exactly these blocks. Level 1 instead of 2 and 3 where the job has too few nodes for
-  // them. Collective.
+  // Takes a checkpoint of exactly these blocks. Where the job has too few nodes for levels 2 and 3,
+  // level 1 is taken instead. Collective.
   void checkpoint(const Blocks& blocks, std::uint64_t version, int level);
-  // An empty directory for files of the next version; and a checkpoint of those files and these
-  // blocks, if the files are valid on all ranks. Collective.
+  // begin_files() returns an empty directory for files of the next version. The other call takes a
+  // checkpoint of those files and these blocks, if the files are valid on all ranks. Collective.
   std::string begin_files();
   void checkpoint_files(const Blocks& blocks, std::uint64_t version, int level, bool is_valid);
-  // The same if one is due by the schedule; its level, or 0. `blocks` is called if so. Collective.
+  // Takes the same if one is due by the schedule, and returns its level, or 0 if none was due.
+  // `blocks` is called if one is due. Collective.
   int snapshot(const std::function<Blocks()>& blocks, std::uint64_t version);
-  // Until the last version holds at the level asked for, or at `level`.
+  // Waits until the last version holds at the level that was asked for, or at `level`.
   void wait();
-  // The same where nothing advances the version between the program's calls: its MPI was
+  // Does the same where nothing advances the version between the program's calls: its MPI was
   // initialised without MPI_THREAD_MULTIPLE, and the job has several nodes.
   void wait_if_only_calls_advance();
   void wait_for(int level);
-  // Whether a version was taken or restored, and takes the last of them again, with its files if it
-  // was taken here, under the next number at this level. Collective.
+  // has_last() says whether a version was taken or restored. The other call takes the last of them
+  // again, with its files if it was taken here, under the next number at this level. Collective.
   bool has_last() const { return last_version_.has_value(); }
   void take_last_again(int level);
   bool is_done() const;
 
-  // The newest version at or below `at_most` that can be had in full, which is opened for reading;
-  // none if there is none. Collective.
+  // Returns the newest version at or below `at_most` that can be had in full, which is opened for
+  // reading, or nothing if there is none. Collective.
   std::optional<diapause_restart_info> find(std::uint64_t at_most);
-  // Restores the redundancy that the version which is open has lost, and opens it again.
-  // Collective.
+  // Restores the redundancy that the open version has lost, and opens it again. Collective.
   void restore_redundancy();
   // Opens this version, if it is not open already. Collective.
   diapause_restart_info open(std::uint64_t version);
@@ -90,15 +90,16 @@ class Job {
   void open_last();
   // Ends the reading. Collective.
   void end_reading();
-  // The number of the newest version that is there, damaged or not; 0 if there is none. Collective.
+  // Returns the number of the newest version that exists, damaged or not, or 0 if there is none.
+  // Collective.
   std::uint64_t newest();
 
-  // Of the version that is open: the size of a region, none if it is not stored; all names; and the
-  // data, copied.
+  // These tell of the open version: the size of a region, or nothing if it is not stored; all
+  // names; and a copy of the data.
   std::optional<std::uint64_t> stored_bytes(const std::string& region) const;
   std::vector<std::string> stored_names() const;
   void read(const std::string& region, void* to);
-  // The directory with the files of that version. Collective.
+  // Returns the directory with the files of that version. Collective.
   std::string restore_files();
 
  private:
@@ -116,8 +117,8 @@ class Job {
   std::optional<std::uint64_t> last_version_;
   int last_level_ = 0;
   bool is_last_ours_ = false;    // it was taken here, and not restored
-  bool has_last_files_ = false;  // on some rank
-  bool is_first_ = false;        // of its ranks
+  bool has_last_files_ = false;  // whether it has files on some rank
+  bool is_first_ = false;        // whether this is the first of its ranks
   bool has_told_of_few_nodes_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Our configuration, made of somebody else's: text for diapause_open_options.
+// Makes our configuration out of another library's, as text for diapause_open_options.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ class Settings {
  public:
   void set(const std::string& key, const std::string& value);
   void set(const std::string& key, long value) { add(key, std::to_string(value)); }
-  void set_none(const std::string& key) { add(key, "[]"); }  // of a list
+  void set_none(const std::string& key) { add(key, "[]"); }  // for a list
   const std::string& text() const { return text_; }
 
  private:

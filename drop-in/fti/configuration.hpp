@@ -9,11 +9,11 @@
 namespace diapause::drop_in {
 
 struct FtiConfiguration {
-  std::string settings;      // for Diapause
-  std::string local_dir;     // `ckpt_dir`
+  std::string settings;      // text for Diapause
+  std::string local_dir;     // value of `ckpt_dir`
   int verbosity = 2;         // 1: everything, 2: what happens, 3: errors only
   int failure = 0;           // 0: a fresh start, 1: a restart, 2: a restart from what was kept
-  std::string execution_id;  // of the run that is continued
+  std::string execution_id;  // id of the run that is continued
   bool has_heads = false;
   bool keeps_heads_alive = false;
   bool keeps_last = false;
@@ -29,10 +29,11 @@ struct FtiConfiguration {
   } flips;
 };
 
-// For a job of so many ranks. Throws std::runtime_error that names what cannot be used.
+// Reads the configuration for a job of so many ranks. Throws std::runtime_error, which names the
+// key that cannot be used.
 FtiConfiguration read_fti_configuration(const std::string& path, int ranks);
 
-// What FTI_GetConfig tells. Throws std::runtime_error that names what cannot be read.
+// Returns the answer of FTI_GetConfig. Throws std::runtime_error, which names what cannot be read.
 FTIT_allConfiguration tell_fti_configuration(const std::string& path);
 
 // Writes `failure` and `exec_id` of the section `restart`, so that the next run begins accordingly;

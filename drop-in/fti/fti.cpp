@@ -37,7 +37,7 @@ std::unique_ptr<FtiRun>& run() {
   return *only;
 }
 
-// What `call` returns, or `failure` if it throws or there is no run.
+// Returns the result of `call`, or `failure` if it throws or if there is no run.
 template <class Result, class Call>
 Result answer(Result failure, Call call) {
   if (run() == nullptr) {
@@ -67,7 +67,7 @@ int serve_as_head(FtiRun& head) {
 }
 
 int begin(const char* file, MPI_Comm comm) {
-  run().reset();  // of a program that begins twice: what it took before is let go of
+  run().reset();  // a program that begins twice gives up what it took before
   run() = std::make_unique<FtiRun>(text(file), comm);
   FTI_COMM_WORLD = run()->comm();
   if (run()->is_head()) return serve_as_head(*run());
@@ -82,7 +82,7 @@ int refuse_global_dataset(const char* function) {
   return FTI_NSCS;
 }
 
-// How many elements there are in so many dimensions.
+// Returns the number of elements in so many dimensions.
 uint64_t product_of(int dims, const int64_t* lengths) {
   if (dims < 0 || (dims > 0 && lengths == nullptr))
     throw std::runtime_error("the lengths of " + std::to_string(dims) + " dimensions are missing");

@@ -8,7 +8,8 @@ _Static_assert(sizeof(MPI_Fint) == sizeof(int),
 
 enum { kMostName = 4096, kMostTypes = 64, kMostDimensions = 32 };
 
-/* The module's variables. Types without an equal in fti.h are opaque, of their size. */
+/* These are the module's variables. Types that have no equal in fti.h are opaque and have the same
+ * size. */
 int diapause_fti_character1, diapause_fti_logical1, diapause_fti_logical2, diapause_fti_logical4,
     diapause_fti_logical8, diapause_fti_integer1, diapause_fti_integer2, diapause_fti_integer4,
     diapause_fti_integer8, diapause_fti_real4, diapause_fti_real8, diapause_fti_real16,

@@ -13,7 +13,7 @@ namespace {
 
 using Failure = std::runtime_error;
 
-// As FTI makes them: the time of the start.
+// Makes an execution id as FTI does, from the time of the start.
 std::string new_execution_id(MPI_Comm comm) {
   std::array<char, FTI_BUFS> text{};
   const std::time_t now = std::time(nullptr);
@@ -49,7 +49,7 @@ FtiType unsigned_type() {
   return {sizeof(T), integer<T>(DIAPAUSE_UINT8, DIAPAUSE_UINT16, DIAPAUSE_UINT32, DIAPAUSE_UINT64)};
 }
 
-// The same failure on all ranks, if any has one.
+// Throws the same failure on all ranks, if any of them has one.
 void agree(MPI_Comm comm, const std::string& failure) {
   int mine = failure.empty() ? 0 : 1;
   int any = 0;
@@ -119,7 +119,7 @@ void FtiRun::open(MPI_Comm comm) {
 
 void FtiRun::serve() { job_->close(); }
 
-// By the first rank that computes, for the next run.
+// The first rank that computes writes it, for the next run.
 void FtiRun::set_restart(int failure) {
   std::string problem;
   try {
@@ -359,7 +359,7 @@ int FtiRun::stage_status(int number) const {
 
 void FtiRun::finish() {
   if (!sent_.empty()) {
-    std::error_code ignored;  // what the program has left in there is its own business
+    std::error_code ignored;  // other files that the program has left there are its own business
     std::filesystem::remove(stage_directory(), ignored);
   }
   const bool keeps = configuration_.keeps_last && job_->has_last();

@@ -16,7 +16,7 @@
 
 namespace diapause::drop_in {
 
-// What elements of a type are.
+// Describes the elements of a type.
 struct FtiType {
   std::uint64_t bytes;
   diapause_type type;
@@ -35,23 +35,23 @@ class FtiTypes {
 
 struct FtiVariable {
   Block block;
-  std::string name;  // as the program calls it; empty: by its number only
+  std::string name;  // the name that the program gave; empty if it is known by its number only
 };
 
 // All functions throw std::runtime_error, Failed among them. Those marked collective are so over
 // the ranks that compute.
 class FtiRun {
  public:
-  // Collective over `comm`.
+  // Begins a run. Collective over `comm`.
   FtiRun(const std::string& configuration_path, MPI_Comm comm);
 
   MPI_Comm comm() const { return comm_; }
   bool is_head() const { return is_head_; }
   const FtiConfiguration& configuration() const { return configuration_; }
-  // Of a head: until all ranks of its node have finished.
+  // A head calls this; it returns when all ranks of its node have finished.
   void serve();
 
-  // Finds what is to be recovered; false if there should be something and is nothing. Collective.
+  // Finds the version to recover. Returns false if there should be one and is none. Collective.
   bool find();
   int status() const { return status_; }
 
@@ -59,10 +59,10 @@ class FtiRun {
 
   void protect(int id, void* data, std::int64_t count, fti_id_t type);
   FtiVariable& variable(int id);
-  int id_of(const std::string& name) const;  // -1: none
+  int id_of(const std::string& name) const;  // -1 if there is none
   int id_for(const std::string& name);
 
-  // Collective.
+  // Takes a checkpoint. Collective.
   void checkpoint(int id, int level);
   int snapshot();  // FTI_SCES, or FTI_DONE if one was taken
   void finish();
@@ -70,7 +70,7 @@ class FtiRun {
   void recover();
   void recover_variable(int id);
   bool can_recover() const { return job_->is_open(); }
-  std::uint64_t stored_bytes(int id) const;  // 0: nothing
+  std::uint64_t stored_bytes(int id) const;  // 0 if nothing is stored
   void* resize(int id, void* data);
 
   void begin_in_parts(int id, int level);
@@ -122,7 +122,7 @@ class FtiRun {
   std::optional<Parts> parts_;
   int flipped_ = 0;
   double last_flip_s_ = 0;
-  std::vector<bool> sent_;  // by number: whether the file arrived
+  std::vector<bool> sent_;  // by number: whether the file has arrived
 };
 
 }  // namespace diapause::drop_in

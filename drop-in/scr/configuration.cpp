@@ -42,7 +42,8 @@ int level_of_type(const std::string& type, const std::string& where) {
   throw std::runtime_error(where + " = " + type + ": it must be SINGLE, PARTNER, XOR or RS");
 }
 
-// What becomes of SCR_COPY_TYPE and its companions, or of the descriptors that stand for them.
+// The redundancy that SCR_COPY_TYPE and its companions ask for, or the descriptors that stand for
+// them.
 struct Redundancy {
   std::vector<ScrConfiguration::Scheme> schemes;
   std::string cache;  // the directory on nodes

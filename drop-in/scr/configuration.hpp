@@ -11,15 +11,15 @@
 namespace diapause::drop_in {
 
 struct ScrConfiguration {
-  // A scheme of redundancy, for every so many checkpoints.
+  // A scheme of redundancy, which is used for every so many checkpoints.
   struct Scheme {
     long interval = 1;
     int level = 1;
   };
 
   std::string prefix;    // an absolute path, in its shortest form
-  std::string job_name;  // of Diapause
-  std::string settings;  // for Diapause
+  std::string job_name;  // name of the job in Diapause
+  std::string settings;  // text for Diapause
   std::vector<Scheme> schemes;
   // Checkpoints from one of level 4 to the next; 0: none for its number alone.
   long flush_every = 0;
@@ -27,10 +27,10 @@ struct ScrConfiguration {
   long need_after_s = 0;               // 0: does not count
   double need_overhead_percent = 0;    // 0: does not count
   long halt_before_s = 0;              // 0: no end is looked at
-  std::optional<std::string> current;  // which checkpoint a restart begins with
+  std::optional<std::string> current;  // the checkpoint that a restart begins with
   std::vector<std::string> remarks;    // on what has no meaning here
 
-  // Of the checkpoint of this number, counted from 1.
+  // Returns the level of the checkpoint of this number, counted from 1.
   int level_of(std::uint64_t number) const;
 };
 

@@ -14,7 +14,7 @@ class ScrParameters {
  public:
   struct Answer {
     bool is_query = false;
-    std::optional<std::string> value;  // of a query
+    std::optional<std::string> value;  // the value that a query found
   };
   using Descriptor = std::map<std::string, std::string>;
 
@@ -25,14 +25,14 @@ class ScrParameters {
   static ScrParameters read(const std::string& path);
 
   std::optional<std::string> get(const std::string& key) const;
-  // By their own values, as CKPT=0.
+  // The keys are their own values, such as CKPT=0.
   const std::map<std::string, Descriptor>& descriptors(const std::string& key) const;
   std::vector<std::string> keys() const;
 
  private:
   struct Pair {
     std::string key;
-    std::optional<std::string> value;  // none: no '='
+    std::optional<std::string> value;  // empty if there is no '='
   };
   static std::vector<Pair> pairs_of(const std::string& line);
   Answer ask(const std::vector<Pair>& pairs) const;
@@ -44,8 +44,9 @@ class ScrParameters {
 // Text with $NAME and ${NAME} replaced by what the environment has under that name, or nothing.
 std::string with_environment(const std::string& text);
 
-// What counts: the environment above the file that SCR_CONF_FILE names (else .scrconf in the prefix
-// directory, if there is one) above what the program has set.
+// The values that count: those of the environment go before those of the file that SCR_CONF_FILE
+// names (else .scrconf in the prefix directory, if there is one), and these before what the program
+// has set.
 class ScrSettings {
  public:
   // Throws std::runtime_error if there is a file that cannot be read.
@@ -56,7 +57,7 @@ class ScrSettings {
   // `least`.
   long number(const std::string& key, long otherwise, long least = 0) const;
   const std::map<std::string, ScrParameters::Descriptor>& descriptors(const std::string& key) const;
-  // Of the file and the program.
+  // Returns the keys of the file and of the program.
   std::vector<std::string> keys() const;
 
  private:

@@ -274,7 +274,7 @@ bool ScrRun::is_due_here(double now_s) const {
   const double since_s = now_s - last_end_s_;
   if (c.need_after_s > 0 && since_s >= static_cast<double>(c.need_after_s)) return true;
   if (c.need_overhead_percent == 0) return false;
-  if (checkpoints_ == 0) return true;  // what it costs is to be found out
+  if (checkpoints_ == 0) return true;  // its cost is still to be found out
   const double cost_s = cost_s_ / static_cast<double>(checkpoints_);
   return 100 * cost_s <= c.need_overhead_percent * (since_s + cost_s);
 }

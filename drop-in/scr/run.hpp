@@ -26,8 +26,8 @@ class ScrRun {
   ScrRun(const ScrRun&) = delete;
   ScrRun& operator=(const ScrRun&) = delete;
 
-  // Takes the last checkpoint again at level 4 if checkpoints are to get there at all, and closes.
-  // Collective.
+  // Closes the run. If checkpoints are to get to level 4 at all, it takes the last checkpoint again
+  // at level 4 before. Collective.
   void close();
 
   std::string route(const std::string& name);
@@ -51,8 +51,8 @@ class ScrRun {
     std::string name;
     bool is_checkpoint;
     bool is_output;
-    std::string directory;        // of this rank, in the version; empty if it is no checkpoint
-    std::set<std::string> files;  // below the prefix directory
+    std::string directory;  // this rank's directory in the version; empty if it is no checkpoint
+    std::set<std::string> files;  // paths below the prefix directory
     double started_s;
   };
   struct Checkpoint {
@@ -83,7 +83,7 @@ class ScrRun {
   int rank_ = 0;
   std::unique_ptr<Job> job_;
   std::uint64_t last_version_ = 0;
-  std::uint64_t checkpoints_ = 0;  // of this run
+  std::uint64_t checkpoints_ = 0;  // number of checkpoints of this run
 
   std::optional<Output> output_;
   // Files that this rank has at their own paths, by datasets.
@@ -97,7 +97,7 @@ class ScrRun {
 
   std::uint64_t need_calls_ = 0;
   double last_end_s_ = 0;
-  double cost_s_ = 0;  // of all checkpoints of this run
+  double cost_s_ = 0;  // seconds of all checkpoints of this run
 };
 
 }  // namespace diapause::drop_in

@@ -248,7 +248,7 @@ bool VelocClient::recover_mem(int mode, const std::set<int>& ids) {
     Regions& regions = regions_of(open.name);
     std::vector<std::pair<int, Region*>> wanted;
     for (const std::string& name : job.stored_names()) {
-      if (name.rfind("file:", 0) == 0) continue;  // that is not memory
+      if (name.rfind("file:", 0) == 0) continue;  // this is a file, not memory
       const int id = std::stoi(name);
       if (!is_selected(mode, ids, id)) continue;
       const auto region = regions.find(id);

@@ -54,14 +54,14 @@ class VelocClient final : public veloc::client_t {
  private:
   struct Region {
     Block memory;            // if there is no serializer
-    serializer_t serialize;  // else both
+    serializer_t serialize;  // if it is not empty, `deserialize` is not either
     deserializer_t deserialize;
   };
   using Regions = std::map<int, Region>;
 
   struct Dated {
     std::unique_ptr<Job> job;
-    double ec_s = 0;  // when the last checkpoint of that kind was due
+    double ec_s = 0;  // time at which the last checkpoint of that kind was due
     double persistent_s = 0;
   };
 
@@ -70,8 +70,9 @@ class VelocClient final : public veloc::client_t {
     enum class Kind { checkpoint, restart } kind;
     std::string name;
     int version;
-    bool is_taken = false;  // of a checkpoint: its memory
-    std::string file = {};  // where the program writes or reads its own; empty: it has not asked
+    bool is_taken = false;  // whether the memory of a checkpoint is taken
+    // The file that the program writes or reads itself; empty if it has not asked.
+    std::string file = {};
   };
 
   Dated& job_of(const std::string& name);
@@ -92,10 +93,10 @@ class VelocClient final : public veloc::client_t {
   VelocConfiguration configuration_;
   double started_s_ = 0;
   std::map<std::string, Regions> regions_;  // by group
-  std::map<std::string, Dated> jobs_;       // by name of checkpoints
+  std::map<std::string, Dated> jobs_;       // by the name of checkpoints
   std::map<int, observer_t> observers_;
   std::optional<Open> open_;
-  std::string last_name_;  // of the last checkpoint
+  std::string last_name_;  // name of the last checkpoint
 };
 
 }  // namespace diapause::drop_in

@@ -21,7 +21,7 @@ constexpr std::array kKnown = {
 constexpr std::array kWithoutMeaning = {"meta",          "aggregated", "max_parallelism",
                                         "threaded",      "log_prefix", "watchdog_interval",
                                         "failure_domain"};
-// What they name does not exist here.
+// These keys name things that do not exist here.
 constexpr std::array kLeftOut = {"axl_type", "daos_pool", "daos_cont"};
 
 template <class Names>

@@ -9,10 +9,10 @@ namespace diapause::drop_in {
 struct VelocConfiguration {
   static constexpr long kNever = -1;
 
-  std::string settings;  // for Diapause
+  std::string settings;  // text for Diapause
   bool has_persistent = false;
-  long persistent_interval_s = 0;    // 0: with every checkpoint; kNever
-  long ec_interval_s = 0;            // the same
+  long persistent_interval_s = 0;    // 0 stands for every checkpoint; it may be kNever
+  long ec_interval_s = 0;            // the same holds here
   std::vector<std::string> remarks;  // on what has no meaning here
 };
 

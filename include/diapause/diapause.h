@@ -520,7 +520,7 @@ DIAPAUSE_API const char* diapause_restart_reason(const diapause_t* instance);
 
 /* ---- restart without reading ------------------------------------------------------------- */
 
-/* When the data of a mapped restart is verified. */
+/* Says when the data of a mapped restart is verified. */
 typedef enum diapause_check {
   DIAPAUSE_CHECK_FIRST = 0, /* before the call returns, as in every other restart */
   /* In the background: call diapause_scrub_wait before relying on a result. */

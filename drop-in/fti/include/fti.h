@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What functions return. */
+/* The values that functions return. */
 #define FTI_SCES 0
 #define FTI_DONE 1  /* a checkpoint was taken */
 #define FTI_HEAD 2  /* this rank was a head, and the others have finished */
@@ -24,14 +24,14 @@
 #define FTI_BUFS 256
 #define FTI_WORD 16
 
-/* How far a file has come that FTI_SendFile took. */
+/* Says how far a file has come that FTI_SendFile took. */
 #define FTI_SI_NINI 0x0 /* no such file is known */
 #define FTI_SI_PEND 0x1
 #define FTI_SI_ACTV 0x2
 #define FTI_SI_SCES 0x3
 #define FTI_SI_FAIL 0x4
 
-/* What `ioMode` of FTI_GetConfig may be. */
+/* The values that `ioMode` of FTI_GetConfig may have. */
 #define FTI_IO_POSIX 1001
 #define FTI_IO_MPI 1002
 #define FTI_IO_FTIFF 1003
@@ -92,7 +92,7 @@ typedef struct FTIT_attribute {
   char name[FTI_BUFS];
 } FTIT_attribute;
 
-/* What stands in a configuration file. The members are in FTI's order, so a program that was
+/* The contents of a configuration file. The members are in FTI's order, so a program that was
  * compiled with FTI's header may read them too; those of later names in FTI's struct are not here.
  */
 typedef struct FTIT_configuration {
@@ -160,10 +160,11 @@ int FTI_SetAttribute(int id, FTIT_attribute attribute, FTIT_attributeFlag flag);
 int FTI_setIDFromString(const char* name);
 int FTI_getIDFromString(const char* name);
 
-/* Takes a checkpoint: FTI_DONE. `id` is for the log. Collective over FTI_COMM_WORLD. */
+/* Takes a checkpoint and returns FTI_DONE. `id` is for the log. Collective over FTI_COMM_WORLD. */
 int FTI_Checkpoint(int id, int level);
 
-/* Recovers in a restart; else takes the checkpoint that is due, if any (FTI_DONE). Collective. */
+/* Recovers in a restart, and otherwise takes the checkpoint that is due (FTI_DONE), if one is.
+ * Collective. */
 int FTI_Snapshot();
 
 /* Everything that is registered, which must be what is stored. FTI_NREC if it cannot be: then

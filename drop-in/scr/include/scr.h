@@ -20,19 +20,19 @@ extern "C" {
 /* Bytes of the longest path or name with its end. */
 #define SCR_MAX_FILENAME 1024
 
-/* What a dataset is for; they may be combined. */
+/* The purposes of a dataset. They may be combined. */
 #define SCR_FLAG_NONE 0
 #define SCR_FLAG_CHECKPOINT 1 /* a restart can go on from it */
 #define SCR_FLAG_OUTPUT 2     /* its files are to be at their own paths when it is complete */
 
-/* Between MPI_Init and MPI_Finalize. Collective. */
+/* Is called between MPI_Init and MPI_Finalize. Collective. */
 int SCR_Init(void);
 int SCR_Finalize(void);
 
 /* "KEY=VALUE", or "CKPT=0 KEY=VALUE ...", sets what the environment and the configuration file do
  * not; it returns NULL. "KEY=" forgets a key. "KEY", or "CKPT=0 KEY", returns a copy of the value
- * that counts, which the caller frees, or NULL. What is set after SCR_Init changes nothing any
- * more. SCR_Configf formats its text as printf does. */
+ * that counts, which the caller frees, or NULL. A key that is set after SCR_Init has no effect.
+ * SCR_Configf formats its text as printf does. */
 const char* SCR_Config(const char* config);
 const char* SCR_Configf(const char* format, ...);
 
@@ -41,18 +41,19 @@ const char* SCR_Configf(const char* format, ...);
  * the way are made. */
 int SCR_Route_file(const char* name, char* file);
 
-/* Whether there is a checkpoint to read, and its name; `name` may be NULL. Collective. */
+/* Tells whether there is a checkpoint to read, and its name; `name` may be NULL. Collective. */
 int SCR_Have_restart(int* flag, char* name);
 int SCR_Start_restart(char* name);
 /* If one rank's files are not `valid`, the call fails on all ranks, and SCR_Have_restart tells of
  * the checkpoint before. Collective. */
 int SCR_Complete_restart(int valid);
 
-/* Whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say. Collective.
+/* Tells whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say.
+ * Collective.
  */
 int SCR_Need_checkpoint(int* flag);
 
-/* Begins a dataset; NULL: a name is made. Collective. */
+/* Begins a dataset. If the name is NULL, one is made. Collective. */
 int SCR_Start_output(const char* name, int flags);
 /* If one rank's files are not `valid`, the call fails on all ranks, and there is no dataset.
  * Collective. */
@@ -61,17 +62,18 @@ int SCR_Complete_output(int valid);
 int SCR_Start_checkpoint(void);
 int SCR_Complete_checkpoint(int valid);
 
-/* Has the next restart begin with the checkpoint of that name. Collective. */
+/* Lets the next restart begin with the checkpoint of that name. Collective. */
 int SCR_Current(const char* name);
 /* No restart takes the checkpoint of that name any more. Collective. */
 int SCR_Drop(const char* name);
-/* The same, and removes the output files that this run has written under that name. Collective. */
+/* Does the same, and removes the output files that this run has written under that name.
+ * Collective. */
 int SCR_Delete(const char* name);
 
 /* The version of the interface. */
 char* SCR_Get_version(void);
 
-/* Whether the end of the allocation is closer than SCR_HALT_SECONDS. Collective. */
+/* Tells whether the end of the allocation is closer than SCR_HALT_SECONDS. Collective. */
 int SCR_Should_exit(int* flag);
 
 #ifdef __cplusplus

@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* One client a process: of all ranks of `comm` together, or of this process by itself, as number
- * `id`. An empty `cfg_file`: everything comes from the environment. */
+/* A process has one client: of all ranks of `comm` together, or of this process by itself, with the
+ * number `id`. If `cfg_file` is empty, everything comes from the environment. */
 int VELOC_Init(MPI_Comm comm, const char* cfg_file);
 int VELOC_Init_single(unsigned int id, const char* cfg_file);
 
@@ -62,8 +62,8 @@ int VELOC_Restart_end(int success);
 /* Bytes that are stored of a region; -1 if that is more than an int can say. 0: nothing. */
 int VELOC_Recover_size(int id);
 
-/* Between the begin and the end of a checkpoint: where to write the rank's file of it; of a
- * restart: where that file lies. Writes at most VELOC_MAX_NAME bytes to `routed`. Collective. */
+/* Tells where to write the rank's file between the beginning and the end of a checkpoint, and where
+ * that file lies in a restart. Writes at most VELOC_MAX_NAME bytes to `routed`. Collective. */
 int VELOC_Route_file(const char* original, char* routed);
 
 #ifdef __cplusplus

@@ -26,7 +26,7 @@ class client_t {
  public:
   virtual bool mem_protect(int id, void* ptr, size_t count, size_t base_size,
                            const std::string& name = default_mem_group) = 0;
-  // What `s` writes is stored, and given to `d` at a restart.
+  // The data that `s` writes is stored, and given to `d` at a restart.
   virtual bool mem_protect(int id, const serializer_t& s, const deserializer_t& d,
                            const std::string& name = default_mem_group) = 0;
   virtual bool mem_unprotect(int id, const std::string& name = default_mem_group) = 0;

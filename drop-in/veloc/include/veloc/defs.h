@@ -8,7 +8,7 @@
 /* Bytes that VELOC_Route_file may write. */
 #define VELOC_MAX_NAME (1024)
 
-/* Which of the protected regions: all, those named, all but those named. */
+/* Selects protected regions: all, those that are named, or all but those that are named. */
 #define VELOC_CKPT_ALL (0)
 #define VELOC_CKPT_SOME (1)
 #define VELOC_CKPT_REST (2)
@@ -16,7 +16,7 @@
 #define VELOC_RECOVER_SOME (1)
 #define VELOC_RECOVER_REST (2)
 
-/* What an observer may wait for. */
+/* The events that an observer may wait for. */
 #define VELOC_OBSERVE_CKPT_END (0)
 
 #endif
