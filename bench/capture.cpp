@@ -26,7 +26,7 @@ namespace format = diapause::format;
 constexpr int kWarmUps = 3;
 constexpr std::size_t kTenthOfBlocks = std::size_t{10} * format::kBlockBytes;
 
-// As a slot in a memory tier is: shared pages that are there.
+// A slot in a memory tier has shared pages that are there already, and so has this one.
 class Slot {
  public:
   explicit Slot(std::size_t bytes) : bytes_(bytes) {

@@ -1,11 +1,11 @@
-// What codecs cost and gain, on one core.
+// Measures what codecs cost and gain, on one core.
 //
 //   codec lossless|lossy|guard RUNS
 //
-// lossless: seconds of shuffle + LZ4, with checksums, against memcpy. lossy: seconds and stored
-// bytes of our codec in blocks, against SZ3 on whole fields, both with the check of every value;
-// geometric means over the fields, for a GB. guard: seconds with and without that check. On
-// standard error: a line for each field.
+// `lossless` gives the seconds of shuffle + LZ4, with checksums, against memcpy. `lossy` gives the
+// seconds and stored bytes of our codec in blocks, against SZ3 on whole fields, both with the check
+// of every value, as geometric means over the fields, for a GB. `guard` gives the seconds with and
+// without that check. On standard error there is a line for each field.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -46,7 +46,7 @@ void for_blocks(const Field& field, Action action) {
   }
 }
 
-// Stored bytes.
+// Returns the stored bytes.
 double encode_in_blocks(const Field& field, BlockEncoder& encoder) {
   double stored = 0;
   for_blocks(field, [&](ByteView raw, const Shape& shape) {

@@ -1,12 +1,14 @@
-// How long a step of the agents of a launched job takes on many nodes: every agent tells its parent
-// that it is ready, and the first one's answer comes back, through a tree and flat.
+// Measures how long a step of the agents of a launched job takes on many nodes. In a step every
+// agent tells its parent that it is ready, and the answer of the first one comes back, either
+// through a tree or flat.
 //
 //   coordination FAN_OUT NODES...
 //
-// What an agent spends on its messages is measured with real connections within this machine, with
-// as many as a process may have open. The step on so many nodes is then computed in virtual time
-// from these costs, where each agent has a processor of its own. Prints a line for each number of
-// nodes with the microseconds of both, and a line of JSON with the pairs of the first number.
+// The time that an agent spends on its messages is measured with real connections within this
+// machine, with as many as a process may have open. The step on so many nodes is then computed in
+// virtual time from these costs, where each agent has a processor of its own. Prints a line for
+// each number of nodes with the microseconds of both, and a line of JSON with the pairs of the
+// first number.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -41,7 +43,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// An agent with so many others, all in this process and connected with it.
+// An agent with so many others, which are all in this process and connected with it.
 class Star {
  public:
   explicit Star(std::uint32_t children) {

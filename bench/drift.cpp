@@ -1,6 +1,6 @@
-// What a bound on every value does to a sum of them: the energy of a Lennard-Jones liquid that went
-// on from positions and velocities stored by the codec `lattice`. Prints the table of
-// docs/compression.md.
+// Measures what a bound on every value does to a sum of values: the energy of a Lennard-Jones
+// liquid that went on from positions and velocities stored by the codec `lattice`. Prints the table
+// of docs/compression.md.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -14,8 +14,8 @@ namespace {
 
 using Vector = std::array<double, 3>;
 
-// In units of the potential; velocity Verlet, periodic, the potential cut at 2.5 and shifted to
-// zero there.
+// All values are in units of the potential. The liquid is periodic and moves by velocity Verlet;
+// the potential is cut at 2.5 and shifted to zero there.
 class Liquid {
  public:
   Liquid() {

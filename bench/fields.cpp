@@ -76,7 +76,7 @@ double apply_laplacian(const Values& p, Values& q) {
   return product;
 }
 
-// Solution and residual after 60 iterations.
+// Returns the solution and the residual after 60 iterations.
 std::pair<Values, Values> conjugate_gradients() {
   std::mt19937 random(2);
   std::normal_distribution<double> noise;
@@ -101,7 +101,8 @@ std::pair<Values, Values> conjugate_gradients() {
   return {x, r};
 }
 
-// A Lennard-Jones fluid of density 0.8442 in a periodic box, from a face-centred lattice.
+// A Lennard-Jones fluid of density 0.8442 in a periodic box, which starts from a face-centred
+// lattice.
 class Fluid {
  public:
   Fluid() {

@@ -15,8 +15,8 @@ struct Field {
   diapause::ByteVector bytes;
 };
 
-// Heat conduction, conjugate gradients (solution and residual), a fluid of particles (positions and
-// velocities).
+// Returns fields of heat conduction, of conjugate gradients (solution and residual), and of a fluid
+// of particles (positions and velocities).
 std::vector<Field> solver_fields();
 // A field with the spectrum of turbulence, in both precisions, and a map with fill values.
 std::vector<Field> made_up_fields();

@@ -49,7 +49,8 @@ Pairs measure(int level, int runs, std::size_t bytes, const char* configuration)
 
   Pairs pairs;
   for (int i = -kWarmUps; i < runs; ++i) {
-    // Whoever comes second finds warmer caches: each has that in one half of the pairs.
+    // The side that comes second finds warmer caches. Each side has that advantage in one half of
+    // the pairs.
     const bool is_fti_first = i % 2 == 0;
     double fti_s = is_fti_first ? seconds_together(by_fti) : 0;
     const double own_s = seconds_together(by_own);

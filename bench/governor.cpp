@@ -1,4 +1,5 @@
-// What the governor does to a phase, and how soon everything is put back when a job is killed.
+// Measures what the governor does to a phase, and how soon everything is put back when a job is
+// killed.
 //   governor restore <runs> <diapause> <directory>
 //   governor phase compress|write <runs> <MiB> <actuator> <diapause> <directory>
 #include "governor/governor.hpp"
@@ -96,7 +97,7 @@ bench::Pairs time_restores(char** argv, int runs, const char* watchdog, const fs
   return pairs;
 }
 
-// What is done in a phase, again and again on the same data.
+// The work of a phase, which is done again and again on the same data.
 class Phase {
  public:
   Phase(std::string_view kind, std::size_t mib, const fs::path& directory)
@@ -115,7 +116,7 @@ class Phase {
     for (std::size_t at = 0; at + kBlock <= memory_.size(); at += kBlock) {
       const auto block = std::as_bytes(std::span(memory_.data() + at, kBlock));
       (void)codec_->encode(block, shape, {},
-                           out);  // what cannot be compressed is tried all the same
+                           out);  // data that cannot be compressed is tried all the same
     }
   }
   void write() {
@@ -159,8 +160,8 @@ struct PhaseTrial {
   fs::path directory;
 };
 
-// {"rows": [[slowed s, full s, slowed J, full J], ...], "obtained": 0.85, "source":
-// "package+dram"}; J is -1 without a counter.
+// Prints {"rows": [[slowed s, full s, slowed J, full J], ...], "obtained": 0.85, "source":
+// "package+dram"}. J is -1 without a counter.
 void time_phases(const PhaseTrial& trial) {
   const auto settings = settings_of(trial.actuator, trial.directory, trial.watchdog);
   const governor::Where where{sys::usable_cpus(), {sys::thread_id()}};

@@ -14,7 +14,7 @@ static double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Nothing that compresses, and no page of zeros. */
+/* The data cannot be compressed, and no page is all zeros. */
 static unsigned long* filled(size_t bytes) {
   unsigned long* const memory = malloc(bytes);
   unsigned long value = 88172645463325252ul;

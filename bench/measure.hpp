@@ -1,4 +1,4 @@
-// What the programs of this folder share: a clock, warm memory, and pairs of timings printed as one
+// Shared by the programs of this folder: a clock, warm memory, and pairs of timings printed as one
 // line of JSON.
 #pragma once
 

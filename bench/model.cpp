@@ -1,11 +1,12 @@
-// What a plan, a prediction and a simulation take: pairs of milliseconds or seconds, and 1.
+// Measures the time of a plan, a prediction and a simulation, as pairs of milliseconds or seconds,
+// and 1.
 //
 //   model plan|predict|million RUNS
 //
-// plan: the shortest, the cheapest and the mixed schedule of a job with five levels, in
-// milliseconds. predict: one row of a published table, with reading the profile, in milliseconds.
-// million: a year of a job on a million nodes, of which a few hundred thousand fail, on one core,
-// in seconds.
+// `plan` finds the shortest, the cheapest and the mixed schedule of a job with five levels, in
+// milliseconds. `predict` predicts one row of a published table and reads the profile for it, in
+// milliseconds. `million` simulates a year of a job on a million nodes, of which a few hundred
+// thousand fail, on one core, in seconds.
 #include <cstdlib>
 
 #include "energy/predict.hpp"

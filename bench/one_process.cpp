@@ -50,14 +50,14 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
   ~Instance() { diapause_close(instance_); }
 
-  // The seconds it blocked.
+  // Returns the seconds for which it blocked.
   double checkpoint(int level = DIAPAUSE_L1) {
     diapause_checkpoint_info info;
     must(diapause_checkpoint(instance_, ++version_, level, &info), "diapause_checkpoint");
     return info.blocked_s;
   }
-  // Until the last one holds.
-  // The same of files that `write(directory)` writes.
+  // Measures until the last version holds. The other function does the same with files that
+  // `write(directory)` writes.
   template <class Write>
   void checkpoint_files(Write write) {
     const char* directory = nullptr;
@@ -72,7 +72,7 @@ class Instance {
     must(diapause_poll(instance_, version_, &progress), "diapause_poll");
     return progress.in_flight != 0;
   }
-  // Until the program may go on; the check goes on behind it.
+  // Maps a version. The program may go on when it returns, and the check goes on behind it.
   const void* map() {
     void* data = nullptr;
     must(diapause_restart_mapped(instance_, DIAPAUSE_NEWEST, DIAPAUSE_CHECK_BEHIND, nullptr),
@@ -184,7 +184,7 @@ Pairs measure_flush(const Options& options) {
   });
 }
 
-// A computation that the memory limits: sweeps of a three-point stencil from one array to another.
+// A computation that the memory limits. It sweeps a three-point stencil from one array to another.
 class Stencil {
  public:
   // Seconds of a sweep, as the mean of those made while `goes_on` says so; at least one is made.
@@ -209,7 +209,7 @@ class Stencil {
 
 constexpr int kSweepsAlone = 40;
 
-// What a program loses while a version is flushed behind it.
+// Measures what a program loses while a version is flushed behind it.
 Pairs measure_app(const Options& options) {
   const WarmMemory data(options.bytes);
   Instance instance(data);
@@ -234,7 +234,7 @@ void go_where_instances_go() {
   if (::sched_setaffinity(0, sizeof cores, &cores) != 0) give_up("the raw writer cannot be pinned");
 }
 
-// What it loses beside nothing but the writes.
+// Measures what it loses beside nothing but the writes.
 Pairs measure_app_floor(const Options& options) {
   const WarmMemory data(options.bytes);
   RawFile raw(options.directory, data);
@@ -255,8 +255,8 @@ Pairs measure_app_floor(const Options& options) {
   return pairs;
 }
 
-// What a checkpoint of level 4 in the background blocks, against one that writes straight to the
-// global tier.
+// Measures for how long a checkpoint of level 4 in the background blocks, against one that writes
+// straight to the global tier.
 Pairs measure_against_direct(const Options& options) {
   const WarmMemory data(options.bytes);
   Instance in_background(data, "background");
@@ -273,7 +273,7 @@ Pairs measure_against_direct(const Options& options) {
   return pairs;
 }
 
-// The middle one of a few checkpoints of all bytes, without an account of energy.
+// Returns the median of a few checkpoints of all bytes, without an account of energy.
 double seconds_of_checkpoint(const Options& options) {
   constexpr int kTaken = 9;
   const WarmMemory data(options.bytes);
@@ -333,8 +333,8 @@ void fill_like_a_solver(const WarmMemory& data) {
   }
 }
 
-// Until a version of level 4 is durable with codec.method = "auto", against the fastest of the
-// other methods.
+// Measures until a version of level 4 is durable with codec.method = "auto", against the fastest of
+// the other methods.
 Pairs measure_auto(const Options& options) {
   const WarmMemory data(options.bytes);
   fill_like_a_solver(data);

@@ -23,12 +23,12 @@ constexpr std::size_t kOurPieceBytes = std::size_t{1} << 20;
 
 struct Job {
   std::uint32_t k, m;
-  std::size_t chunk;  // bytes
+  std::size_t chunk;  // in bytes
   const WarmMemory& data;
   const WarmMemory& parity;
 };
 
-// As the member of a group that computes a row, piece by piece.
+// Encodes as the member of a group does that computes a row, piece by piece.
 void encode_ours(const ReedSolomon& code, const Job& job) {
   std::vector<const std::byte*> sources(job.k);
   std::vector<std::byte*> targets(job.m);

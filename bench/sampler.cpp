@@ -1,5 +1,5 @@
-// What sampling the energy of a node costs: processor time of the sampler's thread against the time
-// that passes.
+// Measures what sampling the energy of a node costs: the processor time of the sampler's thread
+// against the time that passes.
 #include "energy/sampler.hpp"
 
 #include <chrono>

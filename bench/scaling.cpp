@@ -1,11 +1,11 @@
-// How the work and the messages of a checkpoint and a restart grow with the ranks of a job: the
-// parts that need no files and no MPI, with made-up jobs.
+// Measures how the work and the messages of a checkpoint and a restart grow with the ranks of a
+// job. It takes the parts that need no files and no MPI, with made-up jobs.
 //
 //   scaling RANKS_PER_NODE RANKS...
 //
 // Prints a line for each part: what it does, and for each number of ranks the milliseconds that it
-// takes, or the bytes; behind that the exponent of the growth between the last two numbers. 1 is in
-// proportion to the ranks.
+// takes, or the bytes; behind that stands the exponent of the growth between the last two numbers.
+// An exponent of 1 means growth in proportion to the ranks.
 #include <cmath>
 #include <functional>
 
@@ -85,14 +85,14 @@ format::Manifest manifest_of(const engine::Topology& topology) {
   return manifest;
 }
 
-// What the first rank of a node tells the others of its versions.
+// Returns the report in which the first rank of a node tells the others about its versions.
 ByteVector report_of(const Job& job, std::uint32_t node) {
   format::Writer report(4096);
   engine::write_mark(report, {});
   for (std::size_t number = 1; number <= kVersions; ++number) {
     store::FoundVersion found;
     found.id = version(number);
-    found.manifest.emplace();  // of which nothing but the levels is told
+    found.manifest.emplace();  // nothing but its levels is told
     found.manifest->levels = job.manifest.levels;
     found.images = job.nodes[node].images;
     found.parities = job.nodes[node].parities;
@@ -203,7 +203,7 @@ std::vector<Part> parts(std::uint32_t ranks_per_node) {
        [](const Job& job) { return static_cast<double>(job.reports.front().size()); }},
       {"reports of all nodes", "bytes", bytes_of_reports},
       {"checkpoint: a rank leaves", "bytes",
-       // The decision and the request in words, and two agreements.
+       // These are the decision and the request in words, and two agreements.
        [](const Job&) { return (sizeof(engine::Decision) + 7) / 8 * 8 + 4 * 8 + 2 * 8.0; }},
       {"checkpoint: a node sends", "bytes",
        [ranks_per_node](const Job&) { return 1.0 + ranks_per_node * sizeof(engine::ImageFacts); }},

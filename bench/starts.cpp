@@ -62,7 +62,7 @@ class Start {
     must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8),
          "diapause_protect");
   }
-  // The same memory in regions of so many bytes.
+  // Protects the same memory in regions of so many bytes.
   Start(const WarmMemory& memory, std::size_t region_bytes) {
     must(diapause_mpi_open(MPI_COMM_WORLD, "bench", nullptr, &instance_), "diapause_mpi_open");
     for (std::size_t at = 0; at < memory.size(); at += region_bytes) {
@@ -76,14 +76,14 @@ class Start {
   Start& operator=(const Start&) = delete;
   ~Start() { diapause_close(instance_); }
 
-  // What this rank was blocked. Then waits until the level holds.
+  // Returns the seconds for which this rank was blocked, and waits then until the level holds.
   double checkpoint_of_rank(std::uint64_t version, int level) {
     diapause_checkpoint_info info;
     must(diapause_checkpoint(instance_, version, level, &info), "diapause_checkpoint");
     must(diapause_wait(instance_, version, level, 600), "diapause_wait");
     return info.blocked_s;
   }
-  // What the slowest rank was blocked.
+  // Returns the seconds for which the slowest rank was blocked.
   double checkpoint(std::uint64_t version, int level) {
     return greatest(checkpoint_of_rank(version, level));
   }
@@ -123,7 +123,7 @@ class Start {
   volatile double kept_ = 0;
 };
 
-// The directory of a node in the memory tier: <memory>/<job>/<node>.
+// Removes the directory of a node in the memory tier: <memory>/<job>/<node>.
 void lose_node(const fs::path& memory, const std::string& node) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank_of_world() == 0) {

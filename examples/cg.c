@@ -25,7 +25,7 @@ typedef struct Solver {
   uint64_t iteration;
 } Solver;
 
-/* The five-point Laplacian with zeros around it. */
+/* Applies the five-point Laplacian, with zeros around the grid. */
 static void apply(const double* v, double* out) {
   for (int i = 0; i < kSide; ++i) {
     for (int j = 0; j < kSide; ++j) {

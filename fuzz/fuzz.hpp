@@ -1,5 +1,5 @@
-// What fuzz targets share. A target defines LLVMFuzzerTestOneInput and calls must_hold for what it
-// claims.
+// Shared by the fuzz targets. A target defines LLVMFuzzerTestOneInput and calls must_hold for what
+// it claims.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Input: the identity of a job. It is decoded as it is, and again with its length and digest made
-// sound.
+// The input is the identity of a job. It is decoded as it is, and again with its length and digest
+// made sound.
 #include "format/identity.hpp"
 #include "seal.hpp"
 

@@ -1,5 +1,5 @@
-// Input: the first bytes of a header page. It is decoded as it is, and again as a page with a sound
-// checksum.
+// The input is the beginning of a header page. It is decoded as it is, and again as a page with a
+// sound checksum.
 #include "format/checksum.hpp"
 #include "format/image.hpp"
 #include "fuzz.hpp"

@@ -27,7 +27,7 @@ void check_regions(const format::ImageIndex& index, std::uint64_t index_offset) 
   }
 }
 
-// What was read can be laid out and written again.
+// An index that was read can be laid out and written again.
 void check_lay_out(format::ImageIndex index) {
   const auto offset = format::lay_out(index);
   fuzz::must_hold(offset.has_value(), "a sound index can be laid out");

@@ -1,4 +1,4 @@
-// Input: a manifest. It is decoded as it is, and again with its length and digest made sound.
+// The input is a manifest. It is decoded as it is, and again with its length and digest made sound.
 #include "format/manifest.hpp"
 #include "seal.hpp"
 

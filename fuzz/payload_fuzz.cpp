@@ -1,6 +1,6 @@
-// Input: one byte that picks codec, type and shape, then a payload. It is decoded as it is, which
-// in a checkpoint only a payload with the right checksum would be. Not SZ3: it trusts what it is
-// given, and nothing else may reach it.
+// The input is one byte that picks codec, type and shape, and then a payload. It is decoded as it
+// is; in a checkpoint only a payload with the right checksum would be. SZ3 is left out: it trusts
+// its payload, and nothing else may reach it.
 #include "codec/codec.hpp"
 #include "fuzz.hpp"
 

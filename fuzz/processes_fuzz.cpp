@@ -1,5 +1,5 @@
-// Input: the processes of an image. They are decoded as they are, and again with length and digest
-// made sound.
+// The input is the processes of an image. They are decoded as they are, and again with length and
+// digest made sound.
 #include "process/state.hpp"
 #include "seal.hpp"
 

@@ -16,8 +16,8 @@ inline void seal_digest(ByteVector& bytes) {
   put_u64(bytes, bytes.size() - 8, digest.high);
 }
 
-// For formats that say their length in 64 bits at `length_offset`. What is too short for that stays
-// as it is.
+// Makes an input sound whose format has its length in 64 bits at `length_offset`. An input that is
+// too short for that stays as it is.
 inline void seal(ByteVector& bytes, std::size_t length_offset) {
   if (bytes.size() < length_offset + 8 + kDigestBytes) return;
   put_u64(bytes, length_offset, bytes.size());

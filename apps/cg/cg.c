@@ -10,20 +10,20 @@
 
 #include "diapause/diapause_mpi.h"
 
-enum { kMostIterations = 50 }; /* of one solution */
+enum { kMostIterations = 50 }; /* for one solution */
 static const double kPrecision = 1e-8;
 
 typedef struct {
   MPI_Comm comm;
   int rank, ranks;
-  int size;     /* of the box, in x and y, and of the slab in z */
+  int size;     /* cells of the box in x and y, and of the slab in z */
   size_t plane; /* cells of a plane */
-  size_t cells; /* of the slab */
+  size_t cells; /* cells of the slab */
 } Slab;
 
-/* Where the method is. */
+/* The state of the method. */
 typedef struct {
-  int64_t iteration; /* of all solutions together */
+  int64_t iteration; /* counted over all solutions */
   int64_t step;
   int64_t of_step; /* iterations of this solution */
   double rho, rho_at_start;
@@ -57,7 +57,7 @@ static void exchange(const Slab* slab, double* inner) {
                slab->comm, MPI_STATUS_IGNORE);
 }
 
-/* The sum of the cells around (x, y) in three planes, itself among them. */
+/* Returns the sum of the cells around (x, y) in three planes, with the cell itself. */
 static double sum_around(const Slab* slab, const double* plane, int x, int y) {
   double sum = 0;
   for (int z = -1; z <= 1; ++z) {

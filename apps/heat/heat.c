@@ -1,7 +1,7 @@
 /* Heat distribution in a square plate with fixed hot and cold borders: Jacobi iteration on an n x n
- * grid, cut into bands of rows, one per MPI rank. A program as a user of Diapause would write it:
- * whatever has to do with checkpoints stands between HEAT_WITHOUT_DIAPAUSE guards, and compiled
- * with that macro it is the same program without them.
+ * grid, cut into bands of rows, one per MPI rank. It is written as a user of Diapause would write
+ * it. Everything that has to do with checkpoints stands between HEAT_WITHOUT_DIAPAUSE guards;
+ * compiled with that macro, it is the same program without checkpoints.
  *
  *   mpirun -n 8 heat --size 1024 --iterations 10000 --output field.raw --picture field.png */
 #define _POSIX_C_SOURCE 200809L
@@ -101,8 +101,8 @@ static bool checkpoint_if_due(struct band* band, long iteration) {
   return diapause_should_stop(band->checkpoints, NULL) == DIAPAUSE_GO_ON;
 }
 
-/* With the results written, nothing is left to go on with: the next run begins anew. Otherwise it
- * continues. */
+/* When the results are written, nothing is left to go on with, so the next run begins anew.
+ * Otherwise it continues. */
 static void end_checkpoints(const struct band* band, bool has_results) {
   const int status =
       has_results ? diapause_finish(band->checkpoints) : diapause_close(band->checkpoints);
@@ -154,7 +154,7 @@ static void exchange_borders(const struct band* band) {
                MPI_STATUS_IGNORE);
 }
 
-/* One Jacobi iteration, from `now` to `next`. Border cells stay as they are. */
+/* Does one Jacobi iteration, from `now` to `next`. Border cells stay as they are. */
 static void relax(const struct band* band) {
   const long n = band->n;
   for (long i = 1; i <= band->rows; ++i) {

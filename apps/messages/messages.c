@@ -1,8 +1,8 @@
 /* Message benchmarks: Sendrecv around a ring, Reduce, Allreduce and Gather, with messages from 1
  * byte to 4 MB. Between the repetitions the program asks for a checkpoint, as programs that
- * communicate do; the message buffers are protected. Whatever has to do with checkpoints stands
- * between MESSAGES_WITHOUT_DIAPAUSE guards, and compiled with that macro it is the same program
- * without them.
+ * communicate do; the message buffers are protected. Everything that has to do with checkpoints
+ * stands between MESSAGES_WITHOUT_DIAPAUSE guards; compiled with that macro, it is the same program
+ * without checkpoints.
  *
  * Rank 0 prints a line for each operation and size: operation,bytes,repetitions,time_us,mbytes_s.
  * The time is the mean over the repetitions, of the rank that took longest.
@@ -30,7 +30,8 @@ struct options {
 struct bench {
   int rank, ranks;
   long largest;
-  /* Of the largest message; rank 0 of a Gather receives one from each rank. */
+  /* The buffers have the size of the largest message. Rank 0 of a Gather receives one from each
+   * rank. */
   char *sent, *received;
 #ifndef MESSAGES_WITHOUT_DIAPAUSE
   diapause_t* checkpoints; /* NULL: it runs without */
@@ -114,8 +115,9 @@ static const struct {
 
 enum { kFewest = 4 };
 
-/* How many repetitions come next, if so many took so long: until the time is over, but at most as
- * many again, because on a busy machine the next ones may take much longer than the last. */
+/* Returns how many repetitions come next, if so many took so long. They last until the time is
+ * over, but are at most as many again, because on a busy machine the next ones may take much longer
+ * than the last. */
 static long next_repetitions(const struct options* options, long done, double took_s) {
   const double left = (double)done * (options->seconds - took_s) / (took_s > 1e-7 ? took_s : 1e-7);
   const long wanted = left < (double)done ? (long)left : done;

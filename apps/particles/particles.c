@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct {
   diapause_t* diapause;
-  MPI_Comm comm; /* of the ranks that compute */
+  MPI_Comm comm; /* the ranks that compute */
   int rank, ranks;
   int64_t lifetime;
   int64_t step;
@@ -169,7 +169,7 @@ static void go_on_from_checkpoint(Channel* channel) {
   channel->step = (int64_t)restart.version; /* our versions are numbers of steps */
 }
 
-/* The particles of all ranks, in the order of the ranks. */
+/* Writes the particles of all ranks, in the order of the ranks. */
 static void write_result(const Channel* channel, const char* path) {
   const uint64_t bytes = channel->here.count * sizeof(Particle);
   uint64_t before = 0;

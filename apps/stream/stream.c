@@ -1,7 +1,8 @@
 /* The memory benchmark STREAM over MPI ranks: Copy, Scale, Add and Triad on three arrays of each
  * rank, again and again. The arrays are protected, so a checkpoint holds three times `--elements`
- * numbers of every rank. Whatever has to do with checkpoints stands between STREAM_WITHOUT_DIAPAUSE
- * guards, and compiled with that macro it is the same program without.
+ * numbers of every rank. Everything that has to do with checkpoints stands between
+ * STREAM_WITHOUT_DIAPAUSE guards; compiled with that macro, it is the same program without
+ * checkpoints.
  *
  *   mpirun -n 8 stream --elements 4000000 --iterations 5000 */
 #define _POSIX_C_SOURCE 200809L
@@ -221,7 +222,7 @@ static bool parse_options(int argc, char** argv, struct options* options) {
   return optind == argc && options->elements > 0 && options->iterations >= 0;
 }
 
-/* How many iterations are done: all of them, or fewer if the program has to stop. */
+/* Returns how many iterations are done: all of them, or fewer if the program has to stop. */
 static long iterate(const struct options* options, struct arrays* arrays, struct times* times) {
   long done = 0;
 #ifndef STREAM_WITHOUT_DIAPAUSE

@@ -14,7 +14,7 @@
 #include "diapause/diapause_mpi.h"
 
 enum { kEvery = 50 };     /* steps between checkpoints */
-enum { kRealValues = 1 }; /* what lammps_gather_atoms calls an array of double */
+enum { kRealValues = 1 }; /* the number by which lammps_gather_atoms knows an array of double */
 
 static const char kCrystal[] =
     "units         lj\n"
@@ -29,7 +29,7 @@ static const char kCrystal[] =
     "pair_style    lj/cut 2.5\n"
     "pair_coeff    1 1 1.0 1.0 2.5\n";
 
-/* What a restart file does not hold. */
+/* A restart file does not hold these values. */
 static const char kEachStart[] =
     "neighbor      0.3 bin\n"
     "neigh_modify  every 20 delay 0 check no\n"

@@ -1,8 +1,8 @@
-// What one build writes, another reads, and would have written the same.
+// Tests that one build reads what another has written, and that both write the same.
 //
 //   exchange write|read FOLDER
 //
-// Built twice: as the library is, and with the flags of a site that tunes for its processors
+// It is built twice: as the library is, and with the flags of a site that tunes for its processors
 // (CMakeLists.txt).
 #include <algorithm>
 #include <cstdio>

@@ -28,12 +28,13 @@ bool is_watched(int fd) {
   std::array<char, 256> target{};
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   const ssize_t length = ::readlink(link.c_str(), target.data(), target.size() - 1);
-  // Not what the MPI library keeps elsewhere under a name that it makes of this one.
+  // A file that the MPI library keeps elsewhere, under a name that it makes of this one, does not
+  // count.
   return length > 0 &&
          std::string_view(target.data()).find("/diapause-test-") != std::string_view::npos;
 }
 
-// What becomes of a write of `bytes` that this process makes, in whichever library.
+// Says what becomes of a write of `bytes` that this process makes, in whichever library.
 template <class Call>
 ssize_t judge(int fd, std::size_t bytes, Call call) {
   const Fate what = fate;

@@ -1,5 +1,5 @@
-// What every way of capturing must do: the image is that of a plain copy of the memory as it was
-// when begin() was called.
+// Tests what every way of capturing must do: the image is that of a plain copy of the memory as it
+// was when begin() was called.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>

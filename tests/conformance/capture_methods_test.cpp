@@ -1,5 +1,5 @@
-// When each way of capturing is taken, refused and given up, and what it then costs. That their
-// images are right is capture_conformance_test.cpp's business.
+// Tests when each way of capturing is taken, refused and given up, and what it then costs.
+// capture_conformance_test.cpp tests that their images are right.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <linux/audit.h>
@@ -82,7 +82,7 @@ TEST_F(CopyOnWriteTest, CopiesAtOnceWhatLiesBesideWholePages) {
   EXPECT_EQ(world_.report().copied_in_begin, 4096U - 100 + 110);
 }
 
-// What the program does to memory that it should have unprotected first.
+// The program does this to memory that it should have unprotected first.
 class LostMemory : public CopyOnWriteTest {
  protected:
   void expect_noticed_and_gone_on() {
@@ -134,7 +134,8 @@ TEST_F(CopyOnWriteTest, EndsWithAProcessThatExitsWhileWritersWait) {
   EXPECT_EXIT(exit_while_armed(), testing::ExitedWithCode(0), "");
 }
 
-// Why a region of that memory was not taken by copy-on-write; its image is right all the same.
+// Returns why a region of that memory was not taken by copy-on-write. Its image is right all the
+// same.
 std::string refusal_for(MutableBytes memory, bool devices = false) {
   CaptureWorld world({"", CaptureStrategy::copy_on_write, devices});
   world.add_at(memory);
@@ -214,7 +215,8 @@ void in_a_sandbox() {
   if (::setuid(65534) != 0) ::_exit(2);
   forbid(SYS_userfaultfd);
 }
-// Not dumpable as after every change of user, a process could not even look at itself in /proc.
+// A process that is not dumpable, as after every change of user, could not even look at itself in
+// /proc.
 void as_nobody() {
   if (::setuid(65534) != 0 || ::prctl(PR_SET_DUMPABLE, 1) != 0) ::_exit(2);
 }
@@ -293,7 +295,7 @@ TEST_F(TrackingTest, IsGivenUpForMemoryThatDevicesWriteToAndChecksumsTellInstead
   EXPECT_THAT(world_.report().reason, HasSubstr("by checksum: devices may write to it"));
 }
 
-// As a device writes: the kernel's notes do not know of it.
+// Writes as a device does, so the kernel's notes do not know of it.
 void write_unseen(MutableBytes memory) {
   for (std::byte& byte : memory) byte ^= std::byte{0x55};
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) / kPageBytes * kPageBytes;

@@ -79,7 +79,7 @@ class CaptureWorld {
   MutableBytes region(std::size_t number) const { return regions_.at(number).memory; }
   std::size_t regions() const { return regions_.size(); }
   MutableBytes slot(std::size_t number) { return slots_.at(number); }
-  // What lies in the slot is no capture any more.
+  // The contents of the slot are no capture any more.
   void forget(std::size_t slot) { slot_ids_.at(slot) = ++slot_ids_given_; }
   std::vector<std::string>& warnings() { return warnings_; }
   Dice& dice() { return dice_; }

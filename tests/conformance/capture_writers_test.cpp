@@ -309,8 +309,8 @@ std::vector<WriterCase> writer_cases() {
 INSTANTIATE_TEST_SUITE_P(, CapturesBesideAWriter, testing::ValuesIn(writer_cases()),
                          [](const auto& test) { return test.param.name; });
 
-// Why neither protection nor tracking is taken while `writer` is there; images are right all the
-// same.
+// Expects this reason for taking neither protection nor tracking while `writer` exists. Images are
+// right all the same.
 void expect_refused(Writer& writer, const std::string& reason) {
   CaptureWorld world({"", CaptureStrategy::copy_on_write});
   const MutableBytes memory = world.add(2 * kMiB);

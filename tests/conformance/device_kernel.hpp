@@ -28,8 +28,8 @@ class DeviceKernel final : public sys::Kernel {
     for (auto& [fd, path] : paths_) path = kGone;
     fail_path(kGone, ENODEV);
   }
-  // What performance counters show, by configuration and processor. Without an entry there is no
-  // such counter.
+  // The values of performance counters, by configuration and processor. Without an entry there is
+  // no such counter.
   std::map<std::pair<std::uint64_t, int>, std::uint64_t> perf;
   int perf_error = 0;
   std::function<int(unsigned long request, void* argument)> on_ioctl;

@@ -198,7 +198,7 @@ int fill_a_tier(const std::string& path) {
   auto memory = open_tier(sys::real_kernel(), TierKind::memory, path);
   if (!memory) return 3;
   std::vector<store::Slot> slots;
-  int result = 4;  // it never said so
+  int result = 4;  // the process never told a result
   for (int i = 0; i < 20; ++i) {
     auto slot = memory->acquire(16 * kMiB, 0);
     if (!slot) {

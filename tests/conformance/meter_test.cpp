@@ -1,4 +1,5 @@
-// What every meter must do, whatever it reads: each law once, run on the world of each meter.
+// Tests what every meter must do, whatever it reads. Each law is stated once and run on the world
+// of each meter.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -37,7 +38,7 @@ class Meters : public testing::TestWithParam<WorldEntry> {
   Amount since(double from_s, std::size_t part) {
     return collector_->between(part, from_s, world_->now_s());
   }
-  // What rounding in the source may make of it.
+  // Rounding in the source may change the joules by so much.
   double tolerance_j(std::size_t part) {
     const Zone& zone = collector_->zones()[part];
     return 2 * zone.resolution_j + 1.1 * world_->watts(part) * std::max(zone.update_s, kPeriodS);
@@ -83,7 +84,7 @@ TEST_P(MetersThatFallSilent, FollowPowerThatChanges) {
     run(10);
     expected_j += 10 * watts;
   }
-  world_->set_watts(0, 400);  // for the tolerance: the steepest step
+  world_->set_watts(0, 400);  // the tolerance needs the steepest step
   EXPECT_NEAR(since(from_s, 0).joules, expected_j, 4 * tolerance_j(0));
 }
 

@@ -1,4 +1,4 @@
-// What the trees of single meters look like on real machines, and what is to be made of them.
+// Tests the trees of single meters as real machines have them, and what the meters make of them.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -36,7 +36,7 @@ class Trees : public testing::Test {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text << "\n";
   }
-  // A zone of powercap.
+  // Makes a zone of powercap.
   void zone(const std::string& directory, const std::string& name, std::uint64_t energy_uj) {
     const std::string folder = "/sys/class/powercap/" + directory + "/";
     write(folder + "name", name);
@@ -154,7 +154,7 @@ TEST_F(Trees, OfPciShowBoardsThatNoMeterTellsOf) {
   device("0000:01:00.1", "0x040300", "0x10de");  // its sound
   device("0000:02:00.0", "0x030200", "0x10de");
   device("0000:03:00.0", "0x120000", "0x1002");
-  device("0000:04:00.0", "0x030000", "0x1a03");  // of the management controller
+  device("0000:04:00.0", "0x030000", "0x1a03");  // the display of the management controller
   std::vector<Zone> zones(2);
   zones[0].source = "powercap intel-rapl:0";
   zones[0].domain = Domain::package;

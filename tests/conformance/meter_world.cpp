@@ -435,7 +435,7 @@ std::vector<WorldEntry> all_meter_worlds() {
   constexpr Traits kSensor{.shows_zeros = true, .can_fall_silent = true};
   constexpr Traits kTrace{.can_fall_silent = true};
   return {{"powercap", make<PowercapWorld>, kRoundCounter},
-          {"perf", make<PerfWorld>, kSensor},  // whose counter the kernel never sets back
+          {"perf", make<PerfWorld>, kSensor},  // the kernel never resets its counter
           {"amd_energy", make<AmdEnergyWorld>, kCounter},
           {"grace", make<GraceWorld>, kSensor},
           {"pm_counters", make<CrayWorld>, kCounter},

@@ -37,10 +37,10 @@ class MeterWorld {
   Discovery discover();
   DeviceKernel& kernel() { return kernel_; }
 
-  // What a source is like.
+  // Properties of the source.
   virtual std::string name() const = 0;
   virtual std::string meter() const { return name(); }
-  virtual double range_j() const { return 0; }  // of its counters; 0: they do not go round
+  virtual double range_j() const { return 0; }  // range of its counters; 0 if they do not go round
   virtual bool needs_permission() const { return true; }
   // Reading this part fails from now on; 0: no longer. False if it cannot.
   virtual bool fail(std::size_t part, int error) = 0;
@@ -54,7 +54,7 @@ class MeterWorld {
   virtual void end_of_moment() {}  // all parts were shown
 
   void add_part(double watts);
-  void write(const std::string& path, const std::string& text) const;  // below the root
+  void write(const std::string& path, const std::string& text) const;  // the path is below the root
   std::string root() const { return root_; }
   double unix_s() const { return unix_s_; }
 

@@ -31,7 +31,7 @@ std::vector<Outage> outages() {
 const Content kFirst(version_of(1), 3 * kPageBytes, std::byte{0x11});
 const Content kSecond(version_of(2), 2 * kPageBytes + 5, std::byte{0x22});
 
-// What is left of `content`: nothing or all of it.
+// What is left of `content`: nothing, all of it, or ruins.
 enum class Left { nothing, all, ruins };
 
 Left left_of(const store::Tier& tier, const Content& content) {

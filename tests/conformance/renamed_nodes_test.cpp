@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::set<std::string> kNames = {"c", "d"};  // of the nodes that there are
+const std::set<std::string> kNames = {"c", "d"};  // names of the nodes that exist
 
 sys::Directory open_job(sys::Kernel& kernel) {
   auto root = sys::Directory::make_private(kernel, "/memory");

@@ -34,7 +34,7 @@ class TierSlots : public testing::TestWithParam<Ground> {
   static sys::File kept_open(const Tier& tier, const Slot& slot) {
     return test_support::value_of(spare_of(tier).open_file(slot.name(), sys::Access::read));
   }
-  // As another process makes a version of what was lent.
+  // Makes a version of a slot that was lent, as another process does.
   static Slot published(Tier& publisher, const std::string& name, const sys::FileId& id) {
     Slot slot = test_support::value_of(publisher.borrow(name, id));
     EXPECT_TRUE(publisher.make_version(version_of(1)));
@@ -181,7 +181,7 @@ TEST_P(TierSlots, AreNotMadeInAdvanceWhereTheMachineNeedsItsMemory) {
 
 TEST_P(TierSlots, ThatAreNotReadyInTimeAreMadeSoByWhoeverNeedsThem) {
   Tier tier = opened();
-  tier.keep_one_ready(kPageBytes, 0, 0, true);  // stopped before it began
+  tier.keep_one_ready(kPageBytes, 0, 0, true);  // it was stopped before it began
   const std::vector<sys::DirectoryEntry> made = test_support::value_of(spare_of(tier).list());
   ASSERT_EQ(made.size(), 1U);
   const Slot slot = acquired(tier);

@@ -1,4 +1,4 @@
-// What the engine may expect of any tier, wherever it lies.
+// Tests what the engine may expect of any tier, wherever it lies.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ class TierTest : public testing::TestWithParam<std::tuple<TierKind, Ground>> {
   static sys::Directory directory_of(const Tier& tier, const format::VersionId& version) {
     return std::move(*tier.directory().open_child(store::version_directory(version)));
   }
-  // One byte in the middle.
+  // Damages one byte in the middle.
   static void damage(const sys::Directory& directory, const std::string& name) {
     std::string text = *test_support::read_text(directory, name);
     text[text.size() / 2] ^= 1;
@@ -506,7 +506,7 @@ INSTANTIATE_TEST_SUITE_P(, TierTest,
                                           testing::Values(Ground::real, Ground::disk_in_memory)),
                          name_of);
 
-// --- What cannot be had from the machine's own file system without being its owner.
+// --- Cases that the machine's own file system shows only to its owner.
 
 class SmallTier : public testing::TestWithParam<TierKind> {
  protected:
@@ -536,7 +536,7 @@ TEST_P(SmallTier, GivesUpSparesBeforeItIsFull) {
   EXPECT_TRUE(slot) << slot.error().message;
 }
 
-// Somebody else took the space between the question and the reservation.
+// Somebody else has taken the space between the question and the reservation.
 TEST_P(SmallTier, IsFullWhereTheReservationFailsAndLeavesNothingBehind) {
   test_support::FaultKernel kernel(
       disk_, {test_support::Fault::fail_once, 0, test_support::Call::fallocate, ENOSPC});

@@ -26,7 +26,7 @@ class World {
   ~World();
 
   sys::Kernel& kernel() { return disk_ ? static_cast<sys::Kernel&>(*disk_) : sys::real_kernel(); }
-  test_support::VolatileDisk* disk() { return disk_.get(); }  // nullptr on the real kernel
+  test_support::VolatileDisk* disk() { return disk_.get(); }  // null on the real kernel
   std::string root() const { return path_ + "/tier"; }
 
   void make_directory(const std::string& path, mode_t mode);
@@ -42,7 +42,7 @@ Result<store::Tier> open_tier(sys::Kernel& kernel, config::TierKind kind, const 
 
 format::VersionId version_of(std::uint64_t number);
 
-// One rank's memory of `bytes` bytes, all of them `fill`.
+// The memory of one rank: `bytes` bytes, all of them `fill`.
 struct Content {
   Content(format::VersionId version, std::size_t bytes, std::byte fill);
   std::uint64_t image_bytes() const { return capture::image_bytes(index, index_offset); }
@@ -53,7 +53,7 @@ struct Content {
   format::ImageHeader identity;
 };
 
-// The steps of a checkpoint of a job with one rank, in their order.
+// These are the steps of a checkpoint of a job with one rank, in their order.
 Result<format::Manifest> write_image(store::Slot& slot, const Content& content);
 Status settle_image(store::Tier& tier, store::Slot& slot, const format::Manifest& manifest);
 

@@ -1,5 +1,5 @@
-/* What the solvers of these tests compute: a field that travels around a ring of ranks, and the
- * files it goes to. */
+/* The solvers of these tests compute this field, which travels around a ring of ranks, and write it
+ * to files. */
 #ifndef DIAPAUSE_TESTS_DROP_IN_FIELD_H
 #define DIAPAUSE_TESTS_DROP_IN_FIELD_H
 
@@ -40,7 +40,7 @@ static inline int read_checkpoint(const char* path, int* step, double* field) {
   return fclose(file) == 0 && is_read;
 }
 
-/* The field alone, as <result>.<rank>. */
+/* Writes the field alone, as <result>.<rank>. */
 static inline int write_result(const char* result, const double* field, MPI_Comm comm) {
   char path[1000];
   int rank;

@@ -1,4 +1,4 @@
-/* What FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED
+/* Tests what FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED
  * begin|continue|hold|stay|recover. The run that begins ends without FTI_Finalize, as after a
  * crash. The one that holds takes one checkpoint, makes the file STAGED.<rank>, and calls nothing
  * more. The one that stays does so once it has begun. */
@@ -48,7 +48,8 @@ static void read_configuration(const char* path) {
   EXPECT(FTI_GetConfig("there is no such file", FTI_COMM_WORLD).configuration.ioMode == -1);
 }
 
-/* What is for files of HDF5 is taken where it says something about the program's own data. */
+/* Functions for files of HDF5 are accepted where they say something about the program's own data.
+ */
 static void describe(double* values) {
   fti_id_t opaque;
   FTIT_H5Group group;

@@ -1,5 +1,5 @@
-/* What SCR's functions promise, on each rank alike: scr_functions begin|continue. The run that
- * begins ends without SCR_Finalize, as after a crash. */
+/* Tests what SCR's functions promise, on each rank alike: scr_functions begin|continue. The run
+ * that begins ends without SCR_Finalize, as after a crash. */
 #include <mpi.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 static int rank;
 
-/* The rank's file of a dataset, as a path below the prefix directory. */
+/* Returns the rank's file of a dataset, as a path below the prefix directory. */
 static const char* file_of(const char* dataset) {
   static char name[200];
   snprintf(name, sizeof name, "%s/deep/%d.txt", dataset, rank);

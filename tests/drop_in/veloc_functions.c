@@ -1,4 +1,5 @@
-/* What VELOC's functions promise, by a process of its own. The first argument is the configuration.
+/* Tests what VELOC's functions promise, by a process of its own. The first argument is the
+ * configuration.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -32,7 +32,7 @@ busy_w = { value = 0, source = "a test" }
 j_per_gb = { value = 1e6, source = "a test" }
 )";
 
-// What is unknown is the program's.
+// Energy whose owner is unknown is the program's.
 double joules_of(const json& part, const std::string& domain) {
   const json& joules = part.at("joules");
   return joules.contains(domain) && !joules[domain].is_null() ? joules[domain].get<double>() : 0;
@@ -121,7 +121,8 @@ TEST_P(Accounting, TellsAtEveryLevelWhatPublishingTakes) {
 TEST_P(Accounting, TellsEncodingAndWritingApartAndTheyAddUpToTheirStep) {
   shape_.config += "[codec]\nmethod = \"lz4\"\n";
   shape_.elements = 50'000;
-  shape_.ranks_per_node = shape_.ranks;  // of several machines the longest counts, for each phase
+  // If there are several machines, the longest time counts, for each phase.
+  shape_.ranks_per_node = shape_.ranks;
   ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
     library::CheckpointInfo info;
     program.compute(1);
@@ -268,7 +269,7 @@ TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
     std::this_thread::sleep_for(
         std::chrono::milliseconds(100));  // the model has its first look at the node
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // and looks now and then
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // it also looks now and then
     EXPECT_TRUE(engine.close(60));
   }));
   double joules = 0;

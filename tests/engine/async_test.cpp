@@ -133,7 +133,7 @@ void take_in_background(VolatileDisk& disk, const Shape& shape, std::uint64_t ve
   }));
 }
 
-// Whatever is still to be done behind the program is held back until the program has gone on.
+// All work that is still to be done behind the program is held back until the program has gone on.
 TEST_P(Async, TheProgramGoesOnAfterALossBeforeTheRedundancyIsBack) {
   for (const int level : {2, 3}) {
     VolatileDisk disk;
@@ -286,8 +286,8 @@ TEST_P(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
                         const Status reached = engine.wait(1, 4, 60);
                         ASSERT_FALSE(reached);
                         EXPECT_EQ(engine.poll(1)->level_reached, 1);
-                        // Told by wait: not told again. And the engine goes on, with the directory
-                        // made anew.
+                        // The wait has told it, so it is not told again. The engine goes on, with
+                        // the directory made anew.
                         program.compute(2);
                         EXPECT_TRUE(engine.checkpoint(2, 4, info));
                         EXPECT_EQ(info.background, Code{});

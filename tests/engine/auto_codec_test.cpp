@@ -1,4 +1,4 @@
-// What codec.method = "auto" decides, from what it is told of earlier versions.
+// Tests what codec.method = "auto" decides, from what it is told of earlier versions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What `auto` decides for 4 MiB of a smooth field.
+// Returns what `auto` decides for 4 MiB of a smooth field.
 EncodingPlan decide(EncodingPlanner& planner) {
   std::vector<double> values(512 * 1024);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i / 4) * 0.25;
@@ -31,7 +31,7 @@ EncodingPlan decide(EncodingPlanner& planner) {
 
 constexpr double k100MiB = 100.0 * kMiB;
 
-// 100 MiB on their way to the global tier.
+// Returns the step of 100 MiB on their way to the global tier.
 GlobalStep step_of(double seconds, Stored how = Stored::as_it_is) {
   return {100 * kMiB, 0, seconds, {}, how};
 }
@@ -42,7 +42,7 @@ EncodingPlan decided_after(const GlobalStep& step) {
   return decide(planner);
 }
 
-// Where storage takes so many bytes a second; 0: that is not known.
+// Decides for storage that takes so many bytes a second; 0 means that this is not known.
 EncodingPlan decided_at(double storage_bytes_per_s) {
   return decided_after(step_of(storage_bytes_per_s > 0 ? k100MiB / storage_bytes_per_s : 0));
 }
@@ -82,7 +82,7 @@ TEST(AutoCodec, NeverCompressesForMemory) {
   EXPECT_THAT(plan.choices[0].reason, HasSubstr("lies in memory"));
 }
 
-// For storage for which compressing saves time, by joules.
+// Decides by joules, for storage for which compressing saves time.
 EncodingPlan decided_by_joules(const Draw& draw) {
   EncodingPlanner planner(
       {.method = config::CodecMethod::automatic, .goal = config::CodecGoal::energy});
@@ -119,7 +119,7 @@ TEST(AutoCodec, DoesNotRepeatWhatTookLonger) {
   EXPECT_TRUE(decide(planner).has_work());
 }
 
-// How often a planner reads a region to decide on it, version after version.
+// Returns how often a planner reads a region to decide on it, version after version.
 int reads_of(int versions, codec::CodecId allowed, const Status& readable) {
   EncodingPlanner planner({config::CodecMethod::automatic});
   planner.learn(step_of(100));

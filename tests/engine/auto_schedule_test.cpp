@@ -36,7 +36,8 @@ struct AutoSchedule : testing::Test {
     };
   }
 
-  // Until rank 0 says, after a checkpoint, that it is enough: what every rank has taken.
+  // Runs until rank 0 says, after a checkpoint, that it is enough. Returns what every rank has
+  // taken.
   std::vector<Taken> run_until(const std::function<bool()>& is_enough) {
     std::vector<Taken> taken(shape.ranks);
     std::atomic<bool> ends = false;
@@ -96,7 +97,7 @@ TEST_F(AutoSchedule, BeginsAnewWithWhatEarlierStartsHaveMeasured) {
   }
 }
 
-// Else every checkpoint would be one of a level whose cost is only hoped for.
+// Otherwise every checkpoint would be one of a level whose cost is only hoped for.
 TEST_F(AutoSchedule, AssumesNoLevelToBlockLessThanThoseThatItHasSeen) {
   checkpoint_job(disk, shape, {{1, 1}});
   run_until([] { return true; });
@@ -119,8 +120,8 @@ TEST_F(AutoSchedule, TakesNoLevelThatTheJobHasTooFewNodesFor) {
   EXPECT_NEAR(first["levels"][1]["mtbf_s"].get<double>(), 1 / (1 / 10. + 1 / 20. + 1 / 40.), 1e-9);
 }
 
-// The same without a machine: hours of a job whose storage becomes slow, by a virtual clock and
-// through real lines.
+// Plays the same without a machine: hours of a job whose storage becomes slow, by a virtual clock
+// and through real lines.
 struct VirtualJob {
   static constexpr double kCall_s = 2;
   const model::Powers powers{300, 150, 150, 100, 30};
@@ -142,12 +143,12 @@ struct VirtualJob {
     return settings;
   }
 
-  // What is so in truth.
+  // The levels as they are in truth.
   std::vector<model::Level> levels() const {
     return {{1, 3, 0, 0, 3, 10, 1 / 20000.},
             {4, 3 + storage_s, 0, 0, 3 + storage_s, 60, 1 / 200000.}};
   }
-  // What is known of it.
+  // What is known about them.
   policy::PaceInputs inputs() const {
     std::vector<model::Level> known = levels();
     const energy::MeasuredJob measured = reader.job();

@@ -1,4 +1,4 @@
-// How memory leaves a running program, by every strategy: what is captured is what the memory held
+// Tests how memory leaves a running program, by every strategy. An image holds what the memory held
 // at the call.
 #include <gmock/gmock.h>
 #include <sys/mman.h>

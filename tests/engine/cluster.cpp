@@ -81,8 +81,8 @@ std::string test_mode() {
   return mode == nullptr ? "off" : mode;
 }
 
-// Which ranks there are besides those that compute: with a rank set aside, one more a node, as its
-// last.
+// Says which ranks there are besides those that compute. With dedicated ranks there is one more on
+// each node, as its last.
 struct Placement {
   Placement(const Shape& shape, bool sets_aside) : shape_(shape), extra_(sets_aside ? 1 : 0) {}
 

@@ -32,11 +32,11 @@ class Program {
 struct Shape {
   std::uint32_t ranks = 8;
   std::uint32_t ranks_per_node = 2;
-  std::string config;                   // TOML lines besides the paths
-  std::vector<std::string> node_names;  // default node0, node1, ...
+  std::string config;                   // lines of TOML besides the paths
+  std::vector<std::string> node_names;  // by default node0, node1, ...
   std::size_t elements = 700;
-  ThreadJob::Threads threads = ThreadJob::Threads::any;  // that may communicate
-  LogSink log = [](Severity, const std::string&) {};     // of all ranks, at the same time
+  ThreadJob::Threads threads = ThreadJob::Threads::any;  // threads that may communicate
+  LogSink log = [](Severity, const std::string&) {};     // called for all ranks, at the same time
   std::function<void(library::OpenRequest& request, std::uint32_t rank)>
       adjust;  // before the instance is opened
 };
@@ -57,15 +57,15 @@ struct Restarted {
   // Every rank holds exactly that version; after a refusal: nobody's memory was touched.
   bool intact = true;
 };
-// In one call, or in this process in three steps: DIAPAUSE_TEST_RESTART=steps.
+// Restarts in one call, or in three steps if this process has DIAPAUSE_TEST_RESTART=steps.
 Restarted restart_job(sys::Kernel& kernel, const Shape& shape,
                       std::uint64_t version = library::Engine::kNewest);
 
 // After all nodes are lost: that version comes back from what is left on the disk.
 void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uint64_t version);
 
-// How checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async], or
-// "relayed", a thread that may not communicate; without it, in the call.
+// Says how checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async], or
+// "relayed", which is a thread that may not communicate. Without it they are taken in the call.
 bool in_background();
 
 // A checkpoint, and with work in the background its end: what a test wants to know either way.
@@ -76,7 +76,7 @@ Status take(library::Engine& engine, std::uint64_t version, int level,
 void checkpoint_job(sys::Kernel& kernel, const Shape& shape,
                     const std::vector<std::pair<std::uint64_t, int>>& versions);
 
-// The directory of a node (memory tier) or of the global tier, on the disk.
+// Returns the directory of a node (memory tier) or of the global tier, on the disk.
 std::string node_directory(const VolatileDisk& disk, const std::string& node);
 std::vector<std::string> files_matching(const VolatileDisk& disk, const std::string& part);
 

@@ -1,5 +1,5 @@
-// Compression on the way to the global tier: smaller files there, the same values back, and nothing
-// wrong in silence.
+// Tests compression on the way to the global tier: files there are smaller, the same values come
+// back, and nothing goes wrong in silence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ format::Manifest global_manifest(const VolatileDisk& disk) {
   return {};
 }
 
-// Of that version.
+// Returns the manifest of that version.
 format::Manifest manifest_of(const VolatileDisk& disk, std::uint64_t number) {
   for (const std::string& path : files_matching(disk, store::kManifestNames[0])) {
     if (!path.starts_with("/home/job/")) continue;
@@ -73,9 +73,10 @@ TEST_P(Compression, MakesGlobalFilesSmallerAndGivesTheSameValuesBack) {
   const Shape shape = shape_with(std::string(GetParam()) + kLz4);
   checkpoint_job(smaller, shape, {{6, 4}});
   EXPECT_LT(global_bytes(smaller),
-            global_bytes(plain) * 3 / 4);  // with holes, where ranks share a file
+            global_bytes(plain) * 3 / 4);  // there are holes where ranks share a file
   expect_restart_from_global(smaller, shape, 6);
-  expect_restart_from_global(smaller, shape_with(""), 6);  // whatever is configured today
+  // It does not matter what is configured today.
+  expect_restart_from_global(smaller, shape_with(""), 6);
 }
 
 TEST_P(Compression, SaysInTheManifestWhatIsThere) {
@@ -311,7 +312,7 @@ TEST(Loss, IsInTheLineageOfWhatIsComputedFromIt) {
   take_lossy(disk, shape_with(""), {6});
   EXPECT_EQ(global_manifest(disk).lossy_restarts, 0u);
   disk.erase("/memory");
-  EXPECT_TRUE(restart_lossy(disk, shape_with("")).status);  // and takes the next version
+  EXPECT_TRUE(restart_lossy(disk, shape_with("")).status);  // it takes the next version as well
   EXPECT_EQ(manifest_of(disk, 7).lossy_restarts, 1u);
 }
 

@@ -37,7 +37,7 @@ Shape in_shared_files(Shape shape) {
   return shape;
 }
 
-// Version 1 and 2 are there; version 3 is taken over a kernel with a fault. What the program is
+// Versions 1 and 2 exist. Version 3 is taken over a kernel with a fault, and what the program is
 // told is returned.
 struct Attempt {
   bool opened = false;
@@ -79,7 +79,7 @@ void expect_good(sys::Kernel& kernel, const Shape& shape, const Attempt& attempt
   EXPECT_TRUE(restarted.intact) << where;
   EXPECT_TRUE(restarted.version == 3 || (restarted.version == 2 && !attempt.succeeded))
       << where << ": version " << restarted.version << " came back";
-  // And the job goes on: the leftovers are in nobody's way.
+  // The job goes on, too: the leftovers are in nobody's way.
   checkpoint_job(kernel, shape, {{4, 1}});
   EXPECT_EQ(restart_job(kernel, shape).version, 4u) << where;
 }
@@ -88,7 +88,7 @@ struct Sweep {
   std::string name;
   Shape shape;
   int level;
-  bool power_loss;  // or only the death of the processes
+  bool power_loss;  // false: only the processes die
 };
 
 void PrintTo(const Sweep& sweep, std::ostream* out) { *out << sweep.name; }
@@ -157,7 +157,7 @@ std::vector<Sweep> sweeps() {
   return all;
 }
 
-// Of memory that has whole pages.
+// Sweeps captures of memory that has whole pages.
 std::vector<Sweep> sweeps_of_captures() {
   std::vector<Sweep> all;
   for (const auto& [name, strategy] :

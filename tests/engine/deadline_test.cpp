@@ -42,11 +42,11 @@ class SentSignal final : public sys::StopSignals {
   std::vector<int> numbers_;
 };
 
-// How a rank came to its end.
+// Says how a rank came to its end.
 struct Ending {
   std::uint64_t calls = 0;
   std::uint64_t checkpoints = 0;
-  library::CheckpointInfo last;  // checkpoint
+  library::CheckpointInfo last;  // its last checkpoint
   std::optional<library::Stop> stop;
 };
 

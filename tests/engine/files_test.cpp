@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using Contents = std::map<std::string, std::string>;  // by path
+using Contents = std::map<std::string, std::string>;  // by the path
 
 Shape shape_of(const std::string& config = "") {
   Shape shape;
@@ -24,8 +24,8 @@ Shape shape_of(const std::string& config = "") {
   return shape;
 }
 
-// What a rank writes in a version: an empty file, a small one, one below a directory, and one of
-// several blocks.
+// Returns what a rank writes in a version: an empty file, a small one, one below a directory, and
+// one of several blocks.
 Contents contents_of(std::uint32_t rank, std::uint64_t version) {
   const std::string mark = std::to_string(rank) + " in version " + std::to_string(version);
   std::string large(3 << 20, 'x');
@@ -154,7 +154,7 @@ TEST(FilesOfAVersion, ThatAKilledProcessHasLeftAreGoneAtTheNextStart) {
   ASSERT_TRUE(run_job(disk, shape_of(), [&](library::Engine& engine, Program&, std::uint32_t rank) {
     const std::string path = value_of(engine.begin_files());
     write_files(disk, path, contents_of(rank, 1));
-    // As it would lie there after a kill: not where this process removes it at its end.
+    // It lies there as after a kill, and not where this process removes it at its end.
     if (rank == 0) {
       const auto node =
           value_of(sys::Directory::open_private(disk, path.substr(0, path.rfind('/'))));

@@ -1,4 +1,4 @@
-// What a program is told in its first minutes, and what it is not troubled with.
+// Tests what a program is told in its first minutes, and what it is not troubled with.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -51,7 +51,7 @@ TEST(GlobalFiles, ThatAreSharedGoWithTheirVersion) {
   const Shape shape = with("[global]\nfiles = 3\n");
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{5, 4}, {6, 4}, {7, 4}});
-  EXPECT_EQ(global_images(disk).size(), 2u * 3u);  // of the two versions that are kept
+  EXPECT_EQ(global_images(disk).size(), 2u * 3u);  // the images of the two versions that are kept
   EXPECT_TRUE(files_matching(disk, "/spare/").empty() ||
               std::ranges::none_of(files_matching(disk, "/spare/"), [](const std::string& path) {
                 return path.starts_with("/home/job/");
@@ -117,7 +117,7 @@ TEST(SlowWrites, AreToldOfOnceForEachTier) {
   EXPECT_THAT(said, ::testing::Contains(HasSubstr("refuses O_DIRECT")));
 }
 
-// As file systems do that want other alignments, or that a program serves.
+// File systems that want other alignments do this, or those that a program serves.
 TEST(DirectAccess, GrantedAtOpenAndRefusedLaterCostsNoLevelAndNoRestart) {
   for (const char* files : {"\"rank\"", "2"}) {
     Shape shape =

@@ -26,7 +26,7 @@ class TroubledKernel final : public sys::Kernel {
  public:
   explicit TroubledKernel(VolatileDisk& disk) : disk_(disk) {}
 
-  std::atomic<int> error = 0;  // 0: none
+  std::atomic<int> error = 0;  // 0 for none
   std::string only;            // if set, of those only with this in their path
   std::atomic<bool> hides_all = false;
   std::atomic<bool> removes_slowly = false;
@@ -157,7 +157,7 @@ class GlobalTrouble : public ::testing::TestWithParam<const char*> {
     go_through([&] { kernel_.error = error; }, [&] { kernel_.error = 0; }, std::string(kGlobal));
   }
 
-  // What lies in spare/ of the only job of the global tier.
+  // Returns the files in spare/ of the only job of the global tier.
   std::vector<std::string> spares() {
     std::vector<sys::DirectoryEntry> jobs;
     std::vector<sys::DirectoryEntry> files;
@@ -212,7 +212,7 @@ TEST_P(GlobalTrouble, SlowHoldsNoLevelBelowItBack) {
   EXPECT_EQ(restart_job(disk_, shape_).version, 1u);
 }
 
-// What it may hold must not be lost by beginning anew.
+// Versions that it may hold must not be lost by beginning anew.
 TEST(GlobalTier, ThatCannotBeReadIsNoFreshStart) {
   VolatileDisk disk;
   TroubledKernel kernel(disk);
@@ -262,7 +262,7 @@ TEST(GlobalRoom, IsThereOnceAnOldVersionIsGone) {
   shape.ranks_per_node = 1;
   shape.elements = 4000;
   shape.config = "[global]\nmode = \"direct\"\n[level4]\nkeep = 3\n";
-  disk.set_capacity(520 * 1024);  // room for two versions and a half
+  disk.set_capacity(520 * 1024);  // there is room for two versions and a half
   kernel.removes_slowly = true;
   ASSERT_TRUE(run_job(kernel, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 1; version <= 4; ++version) {

@@ -1,4 +1,5 @@
-// What the governor does around the steps of a checkpoint in the background, as a dry run says it.
+// Tests what the governor does around the steps of a checkpoint in the background, as a dry run
+// says it.
 #include "engine/accounting/governing.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +28,8 @@ class Governing : public ::testing::Test {
     if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
   }
 
-  // Version 1, some time, then `between`, then version 2; what the governor said.
+  // Takes version 1, waits some time, calls `between`, and takes version 2. Returns what the
+  // governor said.
   std::vector<std::string> two_checkpoints(const std::string& governor,
                                            const std::function<void()>& between) {
     Shape shape;
@@ -121,7 +123,7 @@ energy::Profile profile() {
   profile.base_clock_ghz = energy::Number{2, ""};
   profile.domains = {{energy::Domain::package, {20, ""}, {80, ""}, {}},
                      {energy::Domain::other, {40, ""}, {10, ""}, {}}};
-  profile.curve = energy::PowerCurve{{0.0625, ""}, {3, ""}, {0.5, ""}};  // 1 at 2 GHz
+  profile.curve = energy::PowerCurve{{0.0625, ""}, {3, ""}, {0.5, ""}};  // the value is 1 at 2 GHz
   return profile;
 }
 
@@ -141,8 +143,8 @@ TEST(PowerOfANode, IsThatOfACoreWhereTheProgramRunsAnyway) {
   EXPECT_EQ(power->rest, 0);
 }
 
-// Of the 100 W of the package, 50 W depend on the clock, an eighth of them on that of one
-// core; 3.75 W more are drawn while it is busy.
+// Of the 100 W of the package, 50 W depend on the clock, and an eighth of these on that of one
+// core. A busy core draws 3.75 W more.
 TEST(PowerOfANode, OfACoreDependsOnTheClockByItsDynamicPartAlone) {
   const auto power =
       engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::engine, 8);

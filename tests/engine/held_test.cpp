@@ -1,5 +1,5 @@
-// What the program was told is held is what a restart takes, also after calls have failed and the
-// run went on.
+// Tests that a restart takes what the program was told is held, also after calls have failed and
+// the run went on.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Told {
     const std::lock_guard lock(mutex_);
     levels_[version] = std::max(levels_[version], level);
   }
-  // The newest ones of that level, newest first, `most` of them.
+  // Returns the newest versions of that level, newest first, at most `most` of them.
   std::vector<std::uint64_t> held(int level, std::size_t most) const {
     std::vector<std::uint64_t> versions;
     for (auto one = levels_.rbegin(); one != levels_.rend() && versions.size() < most; ++one) {
@@ -147,7 +147,7 @@ void sweep(const HeldCase& one, std::uint64_t stride) {
           " from call " + std::to_string(plan.index) + " of version " + std::to_string(one.faulty) +
           told.text() + calls_near(kernel, plan.index);
       const bool done = !kernel.reached();
-      // What a full tier holds besides the newest version makes room for the next.
+      // Versions that a full tier holds besides the newest one make room for the next.
       expect_held(disk, one, told, plan.error == ENOSPC ? 1 : kKept, where);
       if (::testing::Test::HasFailure()) return;
       if (done) break;

@@ -1,4 +1,5 @@
-// Which job a directory belongs to, whatever paths lead to it and whatever the machines are called.
+// Tests which job a directory belongs to, whatever paths lead to it and whatever the machines are
+// called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// What the ranks of a job log.
+// Collects what the ranks of a job log.
 struct Said {
   std::mutex mutex;
   std::string text;
@@ -40,12 +41,12 @@ void expect_goes_on(VolatileDisk& disk, const Shape& shape, std::uint64_t versio
   EXPECT_TRUE(restarted.intact);
 }
 
-// As `mv` does it.
+// Renames as `mv` does.
 void rename_on(VolatileDisk& disk, const std::string& from, const std::string& to) {
   ASSERT_EQ(disk.renameat(-100, from.c_str(), -100, to.c_str()), 0);
 }
 
-// As `cp -r` does it.
+// Copies as `cp -r` does.
 void copy_on(VolatileDisk& disk, const std::string& from, const std::string& to) {
   for (const std::string& path : disk.paths()) {
     if (!path.starts_with(from + "/")) continue;

@@ -1,5 +1,5 @@
-// Damaged files: the right data from elsewhere, an older version and the program is told, or a
-// refusal. Never garbage.
+// Tests damaged files. Either the right data comes from elsewhere, or an older version is taken and
+// the program is told, or the restart is refused. It never gives garbage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -75,7 +75,7 @@ TEST(Integrity, WhatHasOneManifestLeftHasBothAgainAfterTheNextStart) {
   const Shape shape;
   checkpoint_job(disk, shape, {{1, 4}});
   const std::vector<std::string> second = files_matching(disk, "/manifest.b");
-  ASSERT_EQ(second.size(), 5u);  // of four nodes and the global tier
+  ASSERT_EQ(second.size(), 5u);  // four nodes and the global tier have one each
   std::vector<ByteVector> content;
   for (const std::string& path : second) {
     content.push_back(*disk.read_content(path));
@@ -86,7 +86,8 @@ TEST(Integrity, WhatHasOneManifestLeftHasBothAgainAfterTheNextStart) {
     EXPECT_EQ(disk.read_content(second[i]), content[i]) << second[i];
 }
 
-// Of level 1 nobody else has a copy; what the node may hold must not be lost by beginning anew.
+// Nobody else has a copy of level 1. Versions that the node may hold must not be lost by beginning
+// anew.
 TEST(Integrity, ANodeWhoseDirectoryCannotBeUsedIsNoFreshStart) {
   VolatileDisk disk;
   const Shape shape;

@@ -1,4 +1,4 @@
-// What processes report of their versions.
+// Tests what processes report about their versions.
 #include "engine/job/inventory_reports.hpp"
 
 #include <gmock/gmock.h>

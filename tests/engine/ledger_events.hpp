@@ -1,4 +1,4 @@
-// What a job has written into its ledger.
+// Reads what a job has written into its ledger.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 
 namespace diapause::test_support {
 
-// Of one kind, in their order.
+// Returns the events of one kind, in their order.
 inline std::vector<nlohmann::json> ledger_events(const VolatileDisk& disk,
                                                  const std::string& event) {
   std::vector<nlohmann::json> found;

@@ -1,4 +1,4 @@
-// What a start clears away of a level that its predecessor died on the way to.
+// Tests what a start clears away of a level that its predecessor died on the way to.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,8 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// As a process leaves it that dies between the last image in the global directory and its manifest.
+// Leaves the files of a process that dies between the last image in the global directory and its
+// manifest.
 void die_before_the_manifest(VolatileDisk& disk) {
   for (const std::string& path : files_matching(disk, "/home/job/diapause/")) {
     if (path.find("/manifest.") != path.npos) {

@@ -1,4 +1,4 @@
-// Which losses each level survives: every combination of lost nodes.
+// Tests which losses each level survives, for every combination of lost nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ struct Case {
   unsigned parity;
   std::string tier;
   unsigned nodes = 4;
-  std::string files = "\"rank\"";  // of the global tier
+  std::string files = "\"rank\"";  // setting of the global tier
 };
 
 class LossMatrix : public ::testing::TestWithParam<Case> {};
@@ -194,7 +194,7 @@ TEST(Recovery, WorksWithNodesOfDifferentRankCounts) {
   for (const int level : {2, 3}) {
     for (const char* node : {"node0", "node1", "node2"}) {
       Shape shape;
-      shape.ranks = 5;  // two, two and one
+      shape.ranks = 5;  // the nodes have two, two and one
       VolatileDisk disk;
       checkpoint_job(disk, shape, {{7, level}});
       disk.erase(node_directory(disk, node));

@@ -1,4 +1,4 @@
-// The accounts of several machines as one.
+// Tests the accounts of several machines as one.
 #include "engine/accounting/machine_accounts.hpp"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ json machine(const json& program, const json& whole, const std::vector<json>& ph
 json total(double joules) { return {{"total", joules}}; }
 json metered() { return machine(total(700), total(1000), {phase(total(300))}); }
 
-// Whose meters are off, or dead.
+// Returns the account of a machine whose meters are off, or dead.
 json unmetered() {
   json one = machine(nullptr, nullptr, {phase(nullptr)});
   one["total"] = "";
@@ -48,7 +48,7 @@ json unmetered() {
 
 json sum_of(const std::vector<json>& machines) { return add_up(machines); }
 
-// Of all that have a total.
+// Returns the sum of all parts that have a total.
 double parts_of(const json& sum) {
   double joules = sum["program"]["joules"]["total"];
   for (const json& one : sum["phases"]) {

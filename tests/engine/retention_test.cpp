@@ -1,4 +1,4 @@
-// How many versions stay, and what happens when there is no room.
+// Tests how many versions stay, and what happens when there is no room.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,8 +44,8 @@ TEST(Retention, KeepsOneVersionOfEachLevelOnTheNodesAndTwoInTheGlobalDirectoryBy
   EXPECT_THAT(numbers_in(disk, "/home/job"), ElementsAre(2, 3));
 }
 
-// What is told as held stays restorable at its level until another version holds as much, whatever
-// becomes of that one.
+// A version that the program was told is held stays restorable at its level until another version
+// holds as much, whatever becomes of that one.
 TEST(Retention, AVersionStaysUntilTheNextOneHoldsAsMuch) {
   for (const int level : {2, 3}) {
     Shape shape;
@@ -112,7 +112,8 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
   shape.ranks_per_node = 2;
   shape.elements = 4000;
   VolatileDisk disk;
-  disk.set_capacity(360 * 1024);  // room for some four files of 36 KiB a rank, and the mailbox
+  // There is room for some four files of 36 KiB for each rank, and for the mailbox.
+  disk.set_capacity(360 * 1024);
   ASSERT_TRUE(run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 1; version <= 6; ++version) {
       program.compute(version);
@@ -124,7 +125,7 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
   EXPECT_EQ(restart_job(disk, shape).version, 6u);
 }
 
-// Whoever looks for room while the version before is removed waits for that, and has it then.
+// A call that looks for room while the version before is removed waits for that, and has room then.
 TEST(Retention, RoomIsMadeByWhatSurvivesLeast) {
   Shape shape;
   shape.config = "[level1]\nkeep = 3\n";
@@ -154,7 +155,8 @@ TEST(Retention, WhatIsBeingRemovedCountsAsRoom) {
   shape.elements = 4000;
   shape.config = "[level1]\nkeep = 1\n[async]\nmode = \"thread\"\n";
   VolatileDisk disk;
-  disk.set_capacity(360 * 1024);  // room for two versions, the mailbox, and no third
+  // There is room for two versions and the mailbox, but for no third.
+  disk.set_capacity(360 * 1024);
   FaultKernel kernel(disk);
   kernel.record_trace("");
   kernel.hold(Call::unlinkat, "/v1-");

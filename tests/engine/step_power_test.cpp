@@ -1,5 +1,5 @@
-// What the step of level 4 draws: measured where there is a counter, else by the profile. And what
-// is decided by it.
+// Tests what the step of level 4 draws. It is measured where there is a counter, and taken from the
+// profile elsewhere. It also tests what is decided by it.
 #include "engine/accounting/step_power.hpp"
 
 #include <gmock/gmock.h>
@@ -129,8 +129,8 @@ void take_two(library::Engine& engine) {
   EXPECT_TRUE(engine.close(60));
 }
 
-// How these went to storage so slow that even a busy processor compresses faster, in the
-// background, where to wait for it costs nothing and to compress does.
+// Returns how these went to storage that is so slow that even a busy processor compresses faster.
+// They go in the background, where waiting for the storage costs nothing and compressing does.
 std::vector<json> chosen_for(const std::string& goal) {
   Shape shape;
   shape.ranks = 1;

@@ -23,7 +23,7 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(data_); }
-  // The page in the middle.
+  // Changes the rights of the page in the middle.
   void allow(int rights) const {
     ASSERT_EQ(::mprotect(data() + kPageBytes, kPageBytes, rights), 0);
   }

@@ -73,7 +73,7 @@ ByteVector of_next_manifest_version(ByteVector manifest) {
   return seal(std::move(manifest));
 }
 
-// As releases before shared files wrote it: the records of the ranks end before them.
+// Encodes as releases before shared files did: the records of the ranks end before them.
 ByteVector of_version_1(const Manifest& manifest) {
   constexpr std::size_t kSharedBytes = 12, kOldRankBytes = 40;
   ByteVector bytes = encode_manifest(manifest);
@@ -89,7 +89,8 @@ ByteVector of_version_1(const Manifest& manifest) {
   return seal(std::move(bytes));
 }
 
-// Of the processes: each version added lists at the end, of which one without items takes 8 bytes.
+// Encodes the processes. Each version has added lists at the end, of which one without items takes
+// 8 bytes.
 ByteVector of_version(std::uint32_t version, std::size_t missing_lists, const process::Job& job) {
   constexpr std::size_t kDigestBytes = 16;
   ByteVector bytes = process::encode_job(job);

@@ -18,12 +18,14 @@ namespace diapause::golden {
 // Two regions: a float64 block of 2 x 3 at (2, 6) of a 4 x 9 array, with values 0, 0.5, ... 2.5,
 // and one uint64, 1200.
 ByteVector data_image();
-// The parity file of member 1 of group 0: one page of uint8, element i being i * 7 modulo 256.
+// Returns the parity file of member 1 of group 0: one page of uint8, whose element i is i * 7
+// modulo 256.
 ByteVector parity_image();
-// Four ranks on two nodes and a third node with one rank; levels 1, 2 and 3; two groups, one of
-// them with a missing rank.
+// Returns a manifest of four ranks on two nodes and a third node with one rank. It has levels 1, 2
+// and 3, and two groups, one of them with a missing rank.
 format::Manifest manifest();
-// The same ranks at levels 1 and 4, in two shared files: ranks 0 to 2 in the first.
+// Returns a manifest of the same ranks at levels 1 and 4, in two shared files: ranks 0 to 2 are in
+// the first.
 format::Manifest shared_manifest();
 
 // The first one with compressed images of ranks 0 to 3 in the global tier, of a run with one lossy
@@ -50,13 +52,13 @@ process::Job processes_of_version_1();
 process::Job processes_of_version_2();
 // With locks of all kinds, too.
 process::Job processes_of_version_3();
-// With pages of files.
+// It has pages of files.
 process::Job processes_of_version_4();
 process::Job processes_of_version_5();
 // With a thread that is scheduled in its own way, and a guard page.
 process::Job processes();
 
-// Path from the root of the repository → content.
+// Maps the path from the root of the repository to the content.
 std::map<std::string, ByteVector> all_files();
 
 }  // namespace diapause::golden

@@ -1,4 +1,4 @@
-// Which values the actuators choose, on trees as machines have them.
+// Tests which values the actuators choose, on trees as machines have them.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -133,7 +133,7 @@ TEST(Powercap, LimitsEachDieWhoseCoresAreAllTheJobs) {
 
 class EmulatedTest : public testing::Test {
  protected:
-  // What the kernel would make of a new group.
+  // Makes the files that the kernel would make for a new group.
   void add_group(const std::string& path, const std::vector<std::string>& files) const {
     for (const std::string& file : files) node.put(path + "/" + file, "-1");
   }

@@ -1,4 +1,4 @@
-// What stands in a control, whatever happens meanwhile.
+// Tests what stands in a control, whatever happens meanwhile.
 #include <gmock/gmock.h>
 
 #include "governor/node.hpp"

@@ -49,7 +49,7 @@ class GovernorTest : public testing::Test {
   std::string limits() const {
     return node.get(Node::limit_of(0)) + " " + node.get(Node::limit_of(1));
   }
-  double now_s = 0;  // of the clock that phases are timed by
+  double now_s = 0;  // now, by the clock that phases are timed with
   const std::string full = "3000000 3000000";
 
   // Phases of that name are known to take a millisecond a byte from here on.
@@ -140,7 +140,7 @@ TEST_F(GovernorTest, ComparesWithTheBaseClockAndNotWithTheTurboClock) {
   };
   EXPECT_EQ(run(), "2000000 2000000");
   EXPECT_EQ(limits(), full);
-  EXPECT_EQ(run(), "1700000 1700000");  // a trial
+  EXPECT_EQ(run(), "1700000 1700000");  // this was a trial
   EXPECT_EQ(run(), "2000000 2000000");
   EXPECT_EQ(governor->report()[0].why, Why::comparison);
   EXPECT_EQ(limits(), full);
@@ -240,7 +240,7 @@ TEST_F(GovernorTest, LetsGoOfAPhaseThatTakesMuchLongerThanItShould) {
 
 TEST_F(GovernorTest, PutsBackWhatADeadJobLeft) {
   const governor::Owner dead{sys::process_id(), 1,
-                             1};  // of that number, but started at another time
+                             1};  // a process with that number, but started at another time
   ASSERT_TRUE(
       governor::Controls::open(sys::real_kernel(), node.state(), *sys::boot_id(sys::real_kernel()))
           ->want(dead, {{node.path(Node::limit_of(0)), "900000"}}));
@@ -258,7 +258,7 @@ TEST_F(GovernorTest, MeasuresAndThenSlowsToTheRatioThatSavesMost) {
   phase.bytes = 60;
   const auto run = [&] {
     auto guard = governor->begin_phase(phase);
-    now_s += 0.06;  // as long at any clock
+    now_s += 0.06;  // it takes as long at any clock
     guard.succeeded();
   };
   run();
@@ -270,8 +270,8 @@ TEST_F(GovernorTest, MeasuresAndThenSlowsToTheRatioThatSavesMost) {
   EXPECT_EQ(limits(), full);
 }
 
-// What a slow meter says of a time changes when it tells again: the joules of a phase are asked for
-// when it is over, and not taken as the difference of two counts.
+// A slow meter changes what it says of a time when it tells again. So the joules of a phase are
+// asked for when it is over, and not taken as the difference of two counts.
 TEST_F(GovernorTest, AsksForTheJoulesOfAPhaseAsTheyAreKnownAtItsEnd) {
   settings.policy = ThrottlePolicy::measured;
   settings.actuator = ActuatorKind::dry_run;

@@ -35,7 +35,7 @@ class Victim {
   }
   ~Victim() {
     kill();
-    ::kill(-process_, SIGKILL);  // a child of its
+    ::kill(-process_, SIGKILL);  // a child of it
   }
   void kill() {
     if (std::exchange(is_dead_, true)) return;

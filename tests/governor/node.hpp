@@ -14,7 +14,7 @@ namespace diapause::governor_test {
 
 inline constexpr const char* kBoot = "boot-1";
 
-// Removed with everything in it.
+// A tree that is removed with everything in it.
 class Node {
  public:
   Node();
@@ -33,10 +33,10 @@ class Node {
   // From here on the file reads "65536" and cannot be written to, by root either.
   void refuse(const std::string& relative) const;
 
-  // One policy for each processor: base clock 2 GHz, from 0.8 to 3 GHz.
+  // Adds one policy for each processor, with a base clock of 2 GHz and limits of 0.8 and 3 GHz.
   void add_cpufreq(unsigned cpus) const;
-  static std::string limit_of(unsigned cpu);  // relative
-  // A package of these processors, with core, uncore and memory zones and a second door, as on
+  static std::string limit_of(unsigned cpu);  // a relative path
+  // Adds a package of these processors, with core, uncore and memory zones and a second door, as on
   // Intel.
   void add_powercap(unsigned package, const std::vector<unsigned>& cpus) const;
 

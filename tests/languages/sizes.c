@@ -1,4 +1,4 @@
-/* How long C finds the structures that Fortran and Python have too. */
+/* Prints how long C finds the structures that Fortran and Python have, too. */
 #include "diapause/diapause.h"
 
 void sizes_of_c(int64_t* sizes) {

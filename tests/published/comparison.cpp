@@ -10,7 +10,7 @@
 namespace diapause::published {
 namespace {
 
-// Runtime of the published rule over that at the base clock (Wilkins 2023, section 2.5.1.3).
+// The runtime of the published rule over that at the base clock (Wilkins 2023, section 2.5.1.3).
 constexpr double kCompressRule = 0.875, kCompressSlowdown = 1.075;
 constexpr double kWriteRule = 0.85, kWriteSlowdown = 1.093;
 
@@ -90,7 +90,7 @@ std::string break_even_table(const std::vector<Case>& cases, double phi) {
       "rest draws |\n"
       "|---|---|---|---|\n";
   for (const Case& which : cases) {
-    // slowdown (P(r) + rest) = P(1) + rest
+    // The equation is slowdown (P(r) + rest) = P(1) + rest.
     const double slower = policy::slowdown(phi, which.rule);
     const double rest =
         (which.cpu.at(1) - slower * which.cpu.at(which.rule)) / (slower - 1) / which.cpu.at(1);

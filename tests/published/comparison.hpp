@@ -13,14 +13,14 @@ namespace diapause::published {
 // it.
 struct Case {
   std::string phase;      // "compress", "write"
-  std::string processor;  // "Broadwell", "Skylake"
+  std::string processor;  // like "Broadwell" or "Skylake"
   policy::PhaseKind kind;
   double rule;
-  policy::PowerFit cpu;  // scaled to the power at that chip's highest clock
+  policy::PowerFit cpu;  // relative to the power at that chip's highest clock
 };
 
-// From the tables in python/diapause/study/published. Throws std::runtime_error, naming the file,
-// if they cannot be read.
+// Reads the cases from the tables in python/diapause/study/published. Throws std::runtime_error,
+// which names the file, if they cannot be read.
 std::vector<Case> read_cases(const std::string& folder);
 
 // The share of the time that scales with the clock, from both published slowdowns: the mean.
@@ -30,15 +30,15 @@ double published_phi();
 // clock.
 policy::NodePower node_of(const Case& which, double rest);
 
-// What the measured policy comes to on such a node, and the energy of `phases` phases under it,
-// over the same at the base clock: with its trials and comparisons.
+// Says what the measured policy decides on such a node, and the energy of `phases` phases under it
+// over the same at the base clock, with its trials and comparisons.
 struct Outcome {
   double ratio = 1;
   double energy = 1;
 };
 Outcome run_measured(const Case& which, double rest, int phases);
 
-// The tables of docs/throttling.md, in Markdown.
+// Returns the tables of docs/throttling.md, in Markdown.
 std::string tables(const std::vector<Case>& cases);
 
 }  // namespace diapause::published

@@ -53,7 +53,7 @@ enum class Fault {
 struct FaultPlan {
   Fault fault = Fault::none;
   std::uint64_t index = 0;  // the first call is number 0
-  Call call = Call::any;    // which calls are counted for `index`
+  Call call = Call::any;    // the calls that `index` counts
   int error = EIO;
   std::uint64_t times = 1;  // fail_once: how many calls fail
 };
@@ -65,9 +65,10 @@ class FaultKernel final : public sys::Kernel {
  public:
   explicit FaultKernel(sys::Kernel& inner, FaultPlan plan = {}) : inner_(inner), plan_(plan) {}
 
-  // From now on this is the plan, and calls are counted from here. Not after a stop.
+  // From now on this is the plan, and calls are counted from here. It must not be called after a
+  // stop.
   void arm(const FaultPlan& plan);
-  // From now on no call fails any more. What was recorded stays.
+  // From now on no call fails any more. The record stays.
   void disarm();
 
   // From now on every call of that kind whose subject contains `part`, in whatever thread, waits
@@ -124,8 +125,8 @@ class FaultKernel final : public sys::Kernel {
   std::condition_variable released_;
   std::optional<Call> held_;  // calls of this kind wait
   std::string held_part_;
-  std::optional<Call> failing_;  // of fail_once: the kind of the call that failed first
-  std::uint64_t failed_ = 0;     // and how many have
+  std::optional<Call> failing_;  // for fail_once: the kind of the call that failed first
+  std::uint64_t failed_ = 0;     // how many calls have failed
   std::array<std::uint64_t, static_cast<std::size_t>(Call::any) + 1> counts_{};
   bool stopped_ = false;
   bool reached_ = false;

@@ -49,7 +49,7 @@ inline Status write_text(const sys::Directory& directory, std::string_view name,
   return file.sync();
 }
 
-// As everything is published here: whole under a temporary name first.
+// Publishes as all code here does: the file is first written whole under a temporary name.
 inline Status publish(const sys::Directory& directory, std::string_view name,
                       std::string_view text) {
   const std::string temporary = std::string(name) + ".tmp";

@@ -201,7 +201,7 @@ TEST_P(FileLayer, QuotesAHolderWithoutWhatATerminalWouldObey) {
   const auto held = FileLock::acquire(root_, "lock", "\x1b[2J" + std::string(1000, 'x'), 0);
   const std::string message = message_of(FileLock::acquire(root_, "lock", "job 8", 0));
   EXPECT_THAT(message, HasSubstr("?[2Jxxx"));
-  EXPECT_LT(message.size(), 200 + 2 * root_path_.size() + 200);  // of a thousand
+  EXPECT_LT(message.size(), 200 + 2 * root_path_.size() + 200);  // there are a thousand
 }
 
 TEST_P(FileLayer, GivesTheLockToTheNextAndReplacesTheOldText) {

@@ -34,8 +34,8 @@ std::vector<Outcome> outcomes() {
 
 using Publisher = std::function<Status(const Directory& directory)>;
 
-// How often in the whole sweep a reader found something else than the old text or (where the
-// publisher had said success, only) the new one.
+// Returns how often in the whole sweep a reader found something else than the old text or the new
+// one; where the publisher had said success, only the new one is right.
 unsigned broken_promises(const Publisher& publisher) {
   unsigned broken = 0;
   for (const Outcome& outcome : outcomes()) {

@@ -14,7 +14,7 @@
 
 namespace diapause::test_support {
 
-// What the ranks of one job share. Lives as long as its Comms.
+// Shared by the ranks of one job. It lives as long as its Comms.
 class ThreadJob {
  public:
   // Whether a rank may communicate in other threads than the one that got its Comm. Where it may
@@ -39,7 +39,7 @@ class ThreadJob {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool broken_ = false;
-  std::uint64_t round_ = 0;  // of all_gather
+  std::uint64_t round_ = 0;  // round of all_gather
   std::uint32_t arrived_ = 0;
   std::vector<ByteVector> gathering_;
   std::vector<ByteVector> gathered_;

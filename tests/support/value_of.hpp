@@ -8,8 +8,8 @@
 
 namespace diapause::test_support {
 
-// What a result holds. If it holds an error, the test ends here and has failed, so that nothing
-// that is not there is used.
+// Returns the value of a result. If the result is an error, the test ends here and has failed, so
+// no value that does not exist is used.
 template <class T>
 T value_of(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);

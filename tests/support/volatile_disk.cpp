@@ -36,7 +36,7 @@ void collect_paths(const Node& directory, const std::string& prefix,
   }
 }
 
-// As rm -r does: nothing below takes new entries any more.
+// Does what rm -r does: no directory below takes new entries any more.
 void mark_removed(Node& node) {
   node.removed = true;
   for (const auto& [name, child] : node.entries()) mark_removed(*child);
@@ -229,7 +229,7 @@ std::int64_t VolatileDisk::pwrite(int fd, ByteView data, std::uint64_t offset) {
   if (!is_transfer_allowed(file->flags, data, offset)) return -EINVAL;
   if (!fits_a_file(offset, data.size())) return -EFBIG;
   Node& node = *file->node;
-  // What fits is written; only when nothing does, the disk is full.
+  // As much as fits is written. The disk is full only when nothing fits.
   const std::uint64_t room = free_blocks();
   while (!data.empty() && node.blocks_missing(offset, data.size()) > room) {
     const std::uint64_t last_page = (offset + data.size() - 1) / kPageBytes * kPageBytes;

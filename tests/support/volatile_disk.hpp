@@ -38,11 +38,11 @@ class VolatileDisk final : public sys::Kernel {
   // Opens with O_DIRECT go well, and transfers then give -EINVAL.
   void refuse_direct_transfers();
 
-  // For damage and inspection, from outside of any process: durable at once. False or nothing if
-  // there is no such path.
+  // These are for damage and inspection, from outside of any process. Changes are durable at once.
+  // The result is false or nothing if there is no such path.
   std::vector<std::string> paths() const;  // all, sorted; directories end in '/'
   std::optional<ByteVector> read_content(const std::string& path) const;
-  bool write_content(const std::string& path, ByteView content);  // of an existing file
+  bool write_content(const std::string& path, ByteView content);  // content of an existing file
   bool erase(const std::string& path);  // with everything below: a lost node
   bool set_owner(const std::string& path, uid_t owner);
 
@@ -75,10 +75,10 @@ class VolatileDisk final : public sys::Kernel {
   };
   struct Mapping {
     std::shared_ptr<FileMemory> memory;
-    NodePtr node;  // nullptr after a power loss
+    NodePtr node;  // null after a power loss
     unsigned count;
   };
-  // Where a path leads: its last component in its directory. node is nullptr if there is no such
+  // Where a path leads: its last component in its directory. node is null if there is no such
   // entry.
   struct Place {
     int error = 0;
@@ -87,7 +87,7 @@ class VolatileDisk final : public sys::Kernel {
     NodePtr node;
   };
 
-  // All with mutex_ held.
+  // These are called with mutex_ held.
   Place look_up(int directory, std::string_view path) const;
   static void describe(const Node& node, struct stat* out);
   NodePtr node_at(const std::string& path) const;

@@ -114,7 +114,7 @@ void Node::sync() {
 
 void Node::lose_power(Survival& survival) {
   lock_holder = -1;
-  removed = false;  // or we would not have come here
+  removed = false;  // otherwise we would not have come here
   if (!is_directory) return settle_content(survival);
   settle_names(survival);
   for (const auto& [name, node] : entries_) node->lose_power(survival);

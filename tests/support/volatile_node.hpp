@@ -1,4 +1,4 @@
-// What a VolatileDisk is made of: files and directories, each with what is visible now and what
+// A VolatileDisk is made of these files and directories. Each has what is visible now, and what
 // would be left after the power went. Not thread-safe; the disk's mutex guards them.
 #pragma once
 
@@ -16,12 +16,12 @@
 
 namespace diapause::test_support {
 
-// What of everything unsynced survives.
+// Says which unsynced data survives.
 enum class PowerLoss {
   lose_all,
   keep_names_lose_data,  // created, renamed and removed names stay; contents do not
   keep_data_lose_names,
-  random,  // of each file some pages, of each directory its first few changes
+  random,  // some pages of each file, and the first few changes of each directory
 };
 
 struct Survival {
@@ -29,8 +29,8 @@ struct Survival {
   std::mt19937_64 random;
 };
 
-// Zeroed address space of the largest file. Its address is that of the file's mapping, so it never
-// moves.
+// Zeroed address space of the size of the largest file. Its address is that of the file's mapping,
+// so it never moves.
 class FileMemory {
  public:
   static constexpr std::uint64_t kBytes = 256 * kMiB;
@@ -53,18 +53,18 @@ class Node {
   Node(bool directory, mode_t mode_bits, uid_t owner_id, std::uint64_t number)
       : is_directory(directory), mode(mode_bits), owner(owner_id), inode(number) {}
 
-  // Files.
+  // These are for files.
   std::uint64_t size() const { return size_; }
   ByteView content() const { return {memory_ ? memory_->data() : nullptr, size_}; }
-  std::shared_ptr<FileMemory> memory();  // made when first asked for
-  std::uint64_t blocks() const;          // allocated
+  std::shared_ptr<FileMemory> memory();  // made when it is first asked for
+  std::uint64_t blocks() const;          // number of allocated blocks
   std::uint64_t blocks_missing(std::uint64_t offset, std::uint64_t length) const;
   void allocate(std::uint64_t offset, std::uint64_t length);
   void resize(std::uint64_t size);
   void write(ByteView data, std::uint64_t offset);
   void replace_durably(ByteView data);
 
-  // Directories.
+  // These are for directories.
   const Entries& entries() const { return entries_; }
   std::shared_ptr<Node> find(std::string_view name) const;
   void apply(Change change);
@@ -79,7 +79,7 @@ class Node {
   uid_t owner;
   const std::uint64_t inode;
   bool removed = false;  // a directory without a name takes no new entries
-  int lock_holder = -1;  // descriptor
+  int lock_holder = -1;  // descriptor of the holder
 
  private:
   static void apply_to(Entries& entries, const Change& change);
@@ -88,7 +88,7 @@ class Node {
 
   std::shared_ptr<FileMemory> memory_;
   std::uint64_t size_ = 0;
-  std::vector<bool> allocated_;  // by page
+  std::vector<bool> allocated_;  // for each page
   ByteVector durable_content_;
 
   Entries entries_;

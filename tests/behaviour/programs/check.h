@@ -1,4 +1,4 @@
-/* What the checking programs of this folder share: they say what is not as it should be, go on, and
+/* Shared by the checking programs of this folder. They say what is not as it should be, go on, and
  * end with 1. They say it on the standard error that they began with, even where they close it. */
 #ifndef DIAPAUSE_TESTS_CHECK_H
 #define DIAPAUSE_TESTS_CHECK_H

@@ -55,7 +55,7 @@ static void advance(struct task* task, long step) {
   }
 }
 
-/* What was not stored is known all the same. */
+/* Regions that were not stored are known all the same. */
 static void resume(struct task* task) {
   for (int i = 0; i < kRegions && task->done > 0; ++i) {
     if (!lives(task->rank, i, task->done)) fill(words[i], sizeof words[i], (uint64_t)task->done);

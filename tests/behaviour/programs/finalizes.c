@@ -1,5 +1,6 @@
-/* MPI_Finalize while instances are open, with a version in flight: it closes them. Parts: "leaves",
- * which forgets to close; "closes", which closes afterwards; "reads", the start after that. */
+/* Calls MPI_Finalize while instances are open, with a version in flight, and it closes them. The
+ * parts are "leaves", which forgets to close; "closes", which closes afterwards; "reads", the start
+ * after that. */
 #include <string.h>
 
 #include "check.h"

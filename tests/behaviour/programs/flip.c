@@ -23,7 +23,7 @@ static void flip_one(diapause_t* diapause) {
   CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_inject_bit_flip(diapause, "word", 0, 0));
 }
 
-/* As the configuration says: bit 5, two at a time, seven in all, in 'words' only. */
+/* The configuration says bit 5, two at a time, seven in all, in 'words' only. */
 static void flip_by_schedule(diapause_t* diapause) {
   static uint64_t spared[kWords];
   CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "spared", spared, kWords, DIAPAUSE_UINT64));

@@ -26,7 +26,8 @@ static void go_on(diapause_t* diapause, unsigned char* data, size_t bytes, int l
   size_t wrong = 0;
   for (size_t i = 0; i < bytes; ++i) wrong += data[i] != info.version;
   CHECK(wrong == 0);
-  /* What was lost is put back behind the program, or it is told that there is no room for it. */
+  /* Files that were lost are put back behind the program, or it is told that there is no room for
+   * them. */
   (void)diapause_wait(diapause, info.version, level, 60);
   (void)diapause_snapshot(diapause, info.version + 1, NULL);
 }
@@ -43,7 +44,7 @@ int main(int argc, char** argv) {
     CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "data", data, bytes, DIAPAUSE_UINT8));
     if (is_part("write")) take_versions(diapause, data, bytes, level);
     if (is_part("read")) go_on(diapause, data, bytes, level);
-    (void)diapause_close(diapause); /* what the background could not do is no failure here */
+    (void)diapause_close(diapause); /* a failure of the background does not count here */
   }
   free(data);
   return end_checks();

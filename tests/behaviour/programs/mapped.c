@@ -34,7 +34,7 @@ static void map(int check, uint64_t version) {
   data = mapped;
 }
 
-/* What is mapped is the program's: it computes and takes checkpoints there, and maps those in turn.
+/* Mapped memory is the program's: it computes and takes checkpoints there, and maps those in turn.
  */
 static void go_on(int check, uint64_t version, int level) {
   map(check, version);

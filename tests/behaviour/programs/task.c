@@ -138,7 +138,7 @@ static void sleep_ms(long ms) {
   nanosleep(&pause, NULL);
 }
 
-/* What the background has to communicate is done in calls such as this one. */
+/* The communication of the background is done in calls such as this one. */
 static void attend(const struct task* task) {
   diapause_progress progress;
   const uint64_t newest = (uint64_t)(task->done - task->done % task->every);

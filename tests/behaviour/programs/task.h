@@ -1,4 +1,4 @@
-/* What the stepping programs of this folder share: they compute in steps, take a checkpoint now and
+/* Shared by the stepping programs of this folder. They compute in steps, take a checkpoint now and
  * then, may be killed, and end with numbers that only the right state gives. */
 #ifndef DIAPAUSE_TESTS_TASK_H
 #define DIAPAUSE_TESTS_TASK_H
@@ -10,19 +10,19 @@
 #include "diapause/diapause_mpi.h"
 
 struct task {
-  MPI_Comm comm; /* of the ranks that compute */
+  MPI_Comm comm; /* the ranks that compute */
   int rank, ranks;
   diapause_t* diapause; /* NULL in a plain run */
   long done;            /* steps behind us; also the version of a checkpoint taken now */
 
-  /* As asked on the command line; see usage in task.c. */
+  /* What the command line asks for; see usage in task.c. */
   long steps, every, die_at, hold_at, pace_ms;
   int die_rank;
   bool plain, snapshot, funneled;
   const char *levels, *name, *result, *trace;
 };
 
-/* One behaviour. Members may be NULL where nothing is to be done. */
+/* The behaviour of one program. Members may be NULL where nothing is to be done. */
 struct program {
   const char* name;
   void (*create)(struct task*); /* the state before the first step */
@@ -38,7 +38,8 @@ struct program {
 
 int run_program(int argc, char** argv, const struct program* program);
 
-/* The loop of run_program without MPI_Init and the options, for programs with several instances. */
+/* Runs the loop of run_program without MPI_Init and the options, for programs with several
+ * instances. */
 bool parse_task(int argc, char** argv, struct task* task);
 void write_result(const struct task* task, uint64_t digest);
 void die_if_asked(const struct task* task, bool fresh);

@@ -37,12 +37,12 @@ struct message {
   uint64_t pattern[6];
 };
 
-// What others may read and write.
+// Memory that others may read and write.
 struct exposed {
-  uint64_t counter;    // by atomic operations
-  uint64_t written;    // by RDMA
-  uint64_t datagrams;  // that have come
-  uint64_t fetched;    // by the last operation
+  uint64_t counter;    // changed by atomic operations
+  uint64_t written;    // changed by RDMA
+  uint64_t datagrams;  // number of datagrams that have come
+  uint64_t fetched;    // fetched by the last operation
 };
 
 struct side {

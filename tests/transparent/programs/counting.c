@@ -1,5 +1,5 @@
-/* One thread, without any library but the C library: registers, vector registers, stack, data,
- * heap. */
+/* Has one thread, and no library but the C library. Its state is in registers, vector registers,
+ * stack, data and heap. */
 #include "step.h"
 
 static unsigned long table[4096];

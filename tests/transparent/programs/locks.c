@@ -14,7 +14,8 @@ static void lock(int file, int command, short type, off_t begin, off_t bytes) {
   MUST(fcntl(file, command, &range) == 0);
 }
 
-/* What somebody else who wants to write there would be told: the lock that is in the way. */
+/* Returns what somebody else who wants to write there would be told: the lock that is in the way.
+ */
 static struct flock lock_at(int file, off_t begin) {
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = begin, .l_len = 1};
   MUST(fcntl(file, F_OFD_GETLK, &range) == 0);

@@ -4,7 +4,7 @@
 enum { HUGE_BYTES = 2 << 20, HUGE_PAGES = 8 };
 static const size_t kBytes = (size_t)HUGE_BYTES * HUGE_PAGES;
 
-/* Of the area that holds `address`, in KiB. */
+/* Returns a number of the area that holds `address`, in KiB. */
 static long huge_kib_at(const void* address) {
   FILE* const maps = fopen("/proc/self/smaps", "r");
   MUST(maps != NULL);

@@ -1,4 +1,4 @@
-/* What the programs share: they print a line a step, the same in every run, and end with status 7.
+/* Shared by the programs. They print a line a step, the same in every run, and end with status 7.
  */
 #pragma once
 
@@ -38,8 +38,8 @@ static inline void pause_ms(long ms) {
   MUST(nanosleep(&length, &left) == 0);
 }
 
-/* Until the test that runs the program lets it come to its end: only then can it be disturbed
- * before. */
+/* Waits until the test that runs the program lets it come to its end. Only so can the test disturb
+ * it before. */
 static inline void await_gate(void) {
   const char* gate = getenv("TRANSPARENT_GATE");
   while (gate != NULL && access(gate, F_OK) != 0) pause_ms(10);

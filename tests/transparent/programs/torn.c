@@ -1,5 +1,5 @@
-/* Memory that never rests: whatever moment is stored of it, each page must be from that moment. And
-   nobody has made children for this process. */
+/* The memory of this program never rests. Whatever moment of it is stored, each page must be from
+   that moment. And nobody has made children for this process. */
 #include "step.h"
 
 enum { PAGES = 6000, PAGE = 4096 };

@@ -1,5 +1,5 @@
-/* What was typed at a pseudo-terminal and no program has read: lines, a part of a line, and single
- * characters. */
+/* Tests input that was typed at a pseudo-terminal and that no program has read: lines, a part of a
+ * line, and single characters. */
 #include <termios.h>
 
 #include "step.h"

@@ -1,6 +1,6 @@
-/* What is seen through something that is opened once and used for long: a directory that is being
-   read, files that are mapped while they are written to, a pipe by two descriptions, an epoll set
-   of two processes. */
+/* Tests what is seen through something that is opened once and used for long: a directory that is
+   being read, files that are mapped while they are written to, a pipe by two descriptions, an epoll
+   set of two processes. */
 #include <dirent.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ static void remove_files(void) {
   MUST(rmdir("many") == 0);
 }
 
-/* How many more entries there are; few at a time. */
+/* Returns how many more entries there are, of which few are read at a time. */
 static int read_some(int directory) {
   char room[256];
   int entries = 0;

@@ -37,7 +37,7 @@ static unsigned long sum_of(const unsigned char* memory, size_t bytes) {
   return sum;
 }
 
-/* A page of the memory, another one at each step. */
+/* Writes to a page of the memory, another one at each step. */
 static unsigned char* page(unsigned char* memory, int number) {
   return memory + (size_t)(number * 37 % (BYTES / PAGE)) * PAGE;
 }
@@ -69,7 +69,7 @@ static void by_another_process(unsigned char* to, int number) {
   MUST(waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* Other pages at the same addresses. */
+/* Puts other pages at the same addresses. */
 static void by_new_mapping(unsigned char* memory, int number) {
   MUST(munmap(memory, BYTES) == 0);
   MUST(map_at(memory, BYTES, MAP_PRIVATE | MAP_FIXED_NOREPLACE) == memory);
