@@ -17,7 +17,8 @@ def gaps(mtbf_s, seed):
 
 
 def seconds_until_done(command, environment, failures):
-    """Of all starts together, from the first to the end of the last, and how many starts failed."""
+    """Returns the seconds of all starts together, from the first to the end of the last, and
+    how many starts failed."""
     begin, failed = time.monotonic(), 0
     for gap_s in failures:
         with killing.started([str(word) for word in command], environment, stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What users of NumPy do: checkpoints of an array, and copies of one between files.
+"""Does what users of NumPy do: checkpoints of an array, and copies of one between files.
 
     from_python.py checkpoint MIB       prints the seconds that a checkpoint of level 1 blocks,
                                         after three that warm up

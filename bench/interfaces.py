@@ -1,4 +1,4 @@
-"""What the other interfaces cost over that for C: Python, FTI's, files of the
+"""Measures what the other interfaces cost over that for C: Python, FTI's, files of the
 program's own, and exports."""
 
 import os

@@ -1,4 +1,5 @@
-"""How much memory a command and all that it starts hold at most, files in memory included."""
+"""Measures how much memory a command and all that it starts hold at most,
+files in memory included."""
 
 import os
 import pathlib
@@ -14,7 +15,7 @@ class MemoryGroup:
     """A control group without a limit, for one command."""
 
     MOUNTS = [pathlib.Path("/sys/fs/cgroup/memory"), pathlib.Path("/sys/fs/cgroup")]
-    # What cannot be taken back, by the names of either version of the interface.
+    # These cannot be taken back; they have the names of either version of the interface.
     KEYS = {"rss", "anon", "shmem"}
     BETWEEN_SAMPLES_S = 0.002
 

@@ -1,4 +1,4 @@
-"""How long jobs that know nothing of checkpoints stand still for one, and what it
+"""Measures how long jobs that know nothing of checkpoints stand still for one, and what it
 costs them to be launched."""
 
 import mmap
@@ -41,7 +41,8 @@ def write_raw(path, mib):
 
 
 def kill(job):
-    """By the default action of SIGTERM: the job has not come to its end, and can be restarted."""
+    """Kills the job by the default action of SIGTERM. It has not come to its end then,
+    and can be restarted."""
     job.send_signal(signal.SIGTERM)
     job.wait()
 

@@ -1,7 +1,6 @@
 """A training loop: logistic regression by stochastic gradients, as one would write it with NumPy.
-What it draws at random and what it has learned so far goes on as if nothing had happened. Run it
-twice: the first run stops half-way on purpose.
-"""
+The random numbers and what it has learned so far go on as if nothing had happened. Run it twice:
+the first run stops half-way on purpose."""
 
 import os
 import sys

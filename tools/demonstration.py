@@ -1,4 +1,4 @@
-"""What the demonstrations share: what they print, and what the runs leave behind."""
+"""Shared by the demonstrations: what they print, and what the runs leave behind."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def plain_environment():
 
 
 def told(diapause, verb, job, config):
-    """What the command says of the job."""
+    """Returns what the command says about the job."""
     done = subprocess.run([diapause, verb, job, "--config", config], env=plain_environment(),
                           capture_output=True, text=True, timeout=60)
     if done.returncode != 0:

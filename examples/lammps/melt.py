@@ -32,7 +32,7 @@ pair_style    lj/cut 2.5
 pair_coeff    1 1 1.0 1.0 2.5
 """
 
-# What a restart file does not hold.
+# A restart file does not hold these values.
 EACH_START = """
 neighbor      0.3 bin
 neigh_modify  every 20 delay 0 check no

@@ -22,7 +22,7 @@ class HelpError(Exception):
 class Option:
     short: str    # "-o", or ""
     long: str     # "--output"
-    value: str    # what stands for its value, "FILE"; "" for a flag
+    value: str  # the word for its value, such as "FILE"; "" for a flag
     default: str  # "" if there is none to tell
     text: str
 

@@ -5,7 +5,7 @@ bash gets a script of its own. zsh gets the same words with their descriptions.
 
 import re
 
-# What stands for values that are names of files, of directories, and of jobs.
+# These words stand for values that are names of files, of directories, and of jobs.
 FILES = re.compile(r"FILE|LEDGER|PROFILE")
 DIRECTORIES = re.compile(r"DIRECTORY|PATH")
 JOBS = re.compile(r"\bJOB\b")
@@ -94,7 +94,7 @@ _diapause
 
 
 def kinds(value):
-    """What completes a value: some of f, d and j, or -."""
+    """Returns what completes a value: some of f, d and j, or -."""
     found = ("f" if FILES.search(value) else "") + ("d" if DIRECTORIES.search(value) else "")
     return (found + ("j" if JOBS.search(value) else "")) or "-"
 

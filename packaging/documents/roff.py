@@ -11,7 +11,7 @@ def escape(text):
 
 
 def prose(text):
-    """The same for sentences, in which hyphens are hyphens and `names` stand in italics."""
+    """Does the same for sentences, in which hyphens are hyphens and `names` stand in italics."""
     parts = text.split("`")
     marked = [escape(part) if turn % 2 == 0 else f"\\fI{escape(part)}\\fR"
               for turn, part in enumerate(parts)]

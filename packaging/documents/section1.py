@@ -9,7 +9,7 @@ import roff
 
 
 def descriptions(overview):
-    """What the overview, as roff, says of each verb: {"power restore": lines}."""
+    """Returns what the overview, as roff, says about each verb: {"power restore": lines}."""
     text = overview.partition(".SH DESCRIPTION\n")[2].partition("\n.SH ")[0]
     found = {}
     for entry in re.split(r"^\.TP\n", text, flags=re.MULTILINE)[1:]:

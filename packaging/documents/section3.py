@@ -65,7 +65,8 @@ def types(text):
 
 
 def _paragraphs(lines):
-    """Of a comment: each a list of lines; those of a list of points begin with "- "."""
+    """Returns the paragraphs of a comment, each as a list of lines. Those of a list of
+    points begin with "- "."""
     parts = [[]]
     for line in lines:
         if not line or line.lstrip().startswith("- "):

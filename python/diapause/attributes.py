@@ -9,7 +9,7 @@ from diapause.failures import ARGUMENT, failure
 
 
 class Kind(NamedTuple):
-    """What all arrays have in common that take the place of one another."""
+    """Says what all arrays that take the place of one another have in common."""
 
     dtype: Any
     dims: int

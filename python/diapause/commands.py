@@ -1,4 +1,4 @@
-"""What can be typed. The command `diapause` finds the files of a job and starts this."""
+"""Carries out verbs of the command. `diapause` finds the files of a job and starts this."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ diapause: {python} has no module '{module}'. Install it:
 
 
 def _name_of(path):
-    """What to call a job: its folder, or the file where that has a name of its own."""
+    """Returns the name of a job: that of its folder, or of the file where that
+    has a name of its own."""
     path = pathlib.Path(path)
     return path.resolve().parent.name if path.name == "ledger.jsonl" else path.stem
 
 
 def _report_options(parser):
-    """As src/cli/report.cpp gives them."""
+    """Adds the options that src/cli/report.cpp gives."""
     parser.add_argument("ledger")
     parser.add_argument("-o", "--output", required=True, metavar="FILE")
     parser.add_argument("--compare", action="append", default=[], metavar="LEDGER")

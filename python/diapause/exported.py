@@ -16,7 +16,7 @@ _OF_A_RANK = re.compile(r"(.+)\.r(\d+)\.npy")
 
 
 def about(folder):
-    """What `diapause show --json` says."""
+    """Returns what `diapause show --json` says."""
     return json.loads((pathlib.Path(folder) / "version.json").read_text())
 
 

@@ -9,11 +9,12 @@ import tempfile
 
 
 class Trouble(Exception):
-    """What ends a command: its text says which file or number is wrong, and what to do."""
+    """Ends a command. Its text says which file or number is wrong, and what to do."""
 
 
 def opened(path):
-    """A regular file, to read its bytes; Trouble for a pipe, a terminal or a device, because they might be waited for without end."""
+    """A regular file, to read its bytes; Trouble for a pipe, a terminal or a device, because they
+    might be waited for without end."""
 
     def without_waiting(path, flags):
         return os.open(path, flags | os.O_NONBLOCK)

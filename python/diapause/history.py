@@ -1,4 +1,4 @@
-"""What happened to a job, in sum: what its checkpoints held it up, and how often it failed.
+"""Sums up what happened to a job: for how long checkpoints blocked it, and how often it failed.
 
 The rules are those of `diapause history`; a test compares the two.
 """
@@ -9,7 +9,7 @@ from diapause import records
 
 
 class History:
-    """Of one job, over all its starts, until the last line of its ledger."""
+    """The history of one job over all its starts, until the last line of its ledger."""
 
     def __init__(self, ledger):
         self.starts = self.failures = self.restarts = 0

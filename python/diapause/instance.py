@@ -380,7 +380,7 @@ class Instance:
 
     @property
     def restart_reason(self) -> str:
-        """Why the last restart stepped back or failed; "" if it did neither."""
+        """Returns why the last restart stepped back or failed, or "" if it did neither."""
         with self._lock:
             return self._library.diapause_restart_reason(self._open()).decode(errors="replace")
 

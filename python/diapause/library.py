@@ -19,7 +19,7 @@ LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 
 class _Told(ctypes.Structure):
-    """What a call tells, which prints as its members."""
+    """The result of a call, which prints as its members."""
 
     def __repr__(self) -> str:
         members = ", ".join(f"{name}={getattr(self, name)!r}" for name, _ in self._fields_)
@@ -27,7 +27,7 @@ class _Told(ctypes.Structure):
 
 
 class CheckpointInfo(_Told):
-    """What a checkpoint call did. Sizes in bytes, times in seconds.
+    """Says what a checkpoint call has done. Sizes are in bytes, and times in seconds.
 
     taken             1 if a checkpoint was taken; 0 for a snapshot that was not due
     version           its number
@@ -48,7 +48,7 @@ class CheckpointInfo(_Told):
 
 
 class Progress(_Told):
-    """How far a version has come: level_reached 0 is captured only."""
+    """Says how far a version has come. A level_reached of 0 means that it is captured only."""
 
     _fields_ = [("version", c_uint64), ("level_asked", c_int), ("level_reached", c_int),
                 ("in_flight", c_int), ("captured", c_int)]
@@ -176,7 +176,8 @@ class _OpenOptions(ctypes.Structure):
 
 
 def _mpi_name(vendor: str) -> bytes:
-    """What diapause_mpi.h calls the MPI that mpi4py was built with: by whose handles it has."""
+    """Returns the name that diapause_mpi.h has for the MPI that mpi4py was built with, by
+    the handles that it has."""
     if vendor == "Open MPI":
         return b"Open MPI"
     relatives = ("MPICH", "Intel MPI", "MVAPICH", "Cray MPI")
@@ -194,7 +195,7 @@ def open_serial(name: bytes, config: "bytes | None", log):
 
 
 def open_mpi(comm, name: bytes, config: "bytes | None", log):
-    """The same on an mpi4py communicator, which is handed over by its address."""
+    """Does the same on an mpi4py communicator, which is handed over by its address."""
     from mpi4py import MPI
 
     found, handle = library("diapause_mpi"), c_void_p()

@@ -1,5 +1,5 @@
-"""How all pictures look: colours that colour-blind readers tell apart, units, and what
-each is labelled with."""
+"""Decides how all pictures look: colours that colour-blind readers tell
+apart, units, and labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ matplotlib.use("Agg")  # no screen is needed
 
 from matplotlib.figure import Figure  # noqa: E402  after the choice above
 
-# Of Okabe and Ito, but for their yellow, which is too light for thin lines.
+# These are the colours of Okabe and Ito without their yellow, which is too light for thin lines.
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7")
 GREY, LIGHT = "#8A8A8A", "#D9D9D9"

@@ -45,8 +45,8 @@ def _refuse(region: str, why: str):
 
 
 def _type_of(format_: str, size: int) -> int:
-    """Of one element, by the characters of the module `struct`; what is no
-    plain number is opaque."""
+    """Returns the type of one element, by the characters of the module `struct`. A format that is
+    no plain number is opaque."""
     if format_[:1] in "@=<>!" and format_[:1] not in _NATIVE:
         return BYTES
     letter = format_.lstrip("@=<>!")
@@ -58,7 +58,7 @@ def _type_of(format_: str, size: int) -> int:
 
 
 def _holds_references(format_: str) -> bool:
-    """Whether elements are, or hold, Python objects: their addresses would mean
+    """Returns whether elements are, or hold, Python objects, whose addresses would mean
     nothing after a restart."""
     return "O" in re.sub(r":[^:]*:", "", format_)
 

@@ -1,8 +1,7 @@
 """A report as one HTML file: style and pictures are inside, nothing is fetched, and no script runs.
 
-What is put into it comes from files that anybody may have written: every text goes
-through escape(), and the policy in the head forbids the browser to run or load anything
-but the pictures inside.
+Its contents come from files that anybody may have written: every text goes through escape(), and
+the policy in the head forbids the browser to run or load anything but the pictures inside.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def notes(texts):
 
 
 def picture(svg, about, caption=""):
-    """As an image and not as elements of the page: what is in it can then never
+    """Embeds a picture as an image and not as elements of the page, so what is in it can never
     be a part of the page."""
     data = base64.b64encode(svg).decode("ascii")
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""

@@ -13,7 +13,7 @@ MOST_CURVES = 10
 
 
 def source_label(account):
-    """As "measured: powercap intel-rapl:0"; what was emulated is said too."""
+    """Returns a label such as "measured: powercap intel-rapl:0". It also says what was emulated."""
     if not account.total:
         return "no source of energy"
     names = sorted({source.name for source in account.sources_of_total()})
@@ -158,8 +158,8 @@ def _draw_whole(axes, account, levels):
 
 
 def energy_text(sum_):
-    """As "≥ 1.23 kJ"; ≥: of a part nobody knows it. "< 1.2 kJ" where no more than a bound is known,
-    and "≈ 1.2 kJ" where not even that."""
+    """Returns a text such as "≥ 1.23 kJ", where ≥ means that a part is unknown. It is "< 1.2 kJ"
+    where only a bound is known, and "≈ 1.2 kJ" where not even that is."""
     if sum_.of_known is None:
         return "unknown" if sum_.unknown else "no source"
     if sum_.bound is not None:
@@ -175,8 +175,8 @@ def _two_digits(joules):
 
 
 def joules_text(sum_):
-    """The same, and how far it may be off, where that is no bound already.
-    Digits follow from that."""
+    """Returns the same with how far it may be off, unless the text is a bound already. The
+    digits follow from that."""
     off = sum_.uncertainty_j if sum_.bound is None else None
     if off is None:
         return energy_text(sum_)

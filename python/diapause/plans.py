@@ -52,7 +52,7 @@ def picture_of_plan(plan):
 
 
 def picture_of_sizes(sizes):
-    """As figure 1 of the published paper on throttled checkpoints: shares of wall-clock
+    """Draws figure 1 of the published paper on throttled checkpoints: shares of wall-clock
     time against the size."""
     rows = [row for row in sizes["sizes"] if row["plan"]]
     if not rows:

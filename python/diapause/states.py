@@ -25,7 +25,7 @@ class State:
     def pickled(self) -> bytearray:
         try:
             body = pickle.dumps(self._values, protocol=4)
-        except Exception as error:  # of the values' own functions, too
+        except Exception as error:  # errors of the values' own functions, too
             raise failure(
                 ARGUMENT,
                 f"region '{self._region}': the state cannot be pickled: {error}") from error

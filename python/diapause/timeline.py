@@ -8,8 +8,8 @@ import dataclasses
 
 import numpy as np
 
-MOST_STEPS = 1500  # of a curve: more than a picture has pixels
-LEAST_SPAN = 1 / 700  # of a lane: what is narrower may fall between two pixels
+MOST_STEPS = 1500  # steps of a curve; more than a picture has pixels
+LEAST_SPAN = 1 / 700  # of a lane; a narrower span may fall between two pixels
 
 
 class Axis:

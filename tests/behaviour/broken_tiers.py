@@ -7,7 +7,7 @@ import subprocess
 
 from harness import Place, Skip, expect, expect_equal
 
-# What rank 0 says when a tier cannot be opened.
+# Rank 0 says this when a tier cannot be opened.
 UNUSABLE = (r"^diapause: warning: the (memory|global) tier cannot be used: .*not-a-directory",)
 ROOM_BYTES = 24 << 20
 

@@ -116,7 +116,7 @@ def finds_the_images_of_a_node_that_lost_its_manifests(site):
 
 
 def takes_no_checkpoint_for_a_version_that_was_not_finished(site):
-    """As a kill leaves it: some images under their final names, and nobody's manifest."""
+    """A kill leaves some images under their final names, and nobody's manifest."""
     with Story(site, "4") as story:
         for tier, names in (("memory", ("r0.img",)), ("global", ())):
             for name in ("manifest.a", "manifest.b", *names):
@@ -129,7 +129,7 @@ def takes_no_checkpoint_for_a_version_that_was_not_finished(site):
 
 
 def makes_a_version_of_what_was_captured_on_all_ranks(site):
-    """As a kill leaves it a moment later: all images, and nobody's manifest."""
+    """A kill a moment later leaves all images, and nobody's manifest."""
     with Story(site, "4") as story:
         for tier in ("memory", "global"):
             for name in ("manifest.a", "manifest.b"):

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 FOREVER = 1_000_000_000
-LIMIT_S = 120  # of one run; a healthy one takes a second or two
+LIMIT_S = 120  # for one run; a healthy one takes a second or two
 
 # Open MPI refuses to run as root, as containers do, and with more ranks than cores, unless told;
 # and it binds ranks to cores, which makes those of jobs that run side by side wait for each other.
@@ -23,16 +23,16 @@ MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIR
                    "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_mpi_yield_when_idle": "1", "MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
-# What MPICH's launcher prints when a rank was killed.
+# MPICH's launcher prints this when a rank was killed.
 LAUNCHER_REPORT = b"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
 
 
 class Failure(Exception):
-    """What is not as it should be."""
+    """Says what is not as it should be."""
 
 
 class Skip(Exception):
-    """Why a test cannot be run here."""
+    """Says why a test cannot be run here."""
 
 
 SKIPPED = 77  # exit status of a test that cannot be made here
@@ -73,8 +73,8 @@ def kill_twice_and_compare(place, command, environment, more_steps):
 
 
 def parser_of(about, tests):
-    """Of a script's command line: a test, where its programs and its work lie, and
-    how ranks are started."""
+    """Returns the parser of a script's command line: a test, where its programs and its work lie,
+    and how ranks are started."""
     parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", choices=tests, metavar="test")
@@ -85,7 +85,8 @@ def parser_of(about, tests):
 
 
 def exit_status_of(test, site):
-    """Of a script of tests: 0 as it should be, 1 not, SKIPPED cannot be tested here; says why."""
+    """Returns the exit status of a script of tests, and says the reason: 0 if all is as it should
+    be, 1 if it is not, and SKIPPED if it cannot be tested here."""
     site.work.mkdir(parents=True, exist_ok=True)
     site.work, site.programs = site.work.resolve(), site.programs.resolve()
     try:
@@ -109,7 +110,7 @@ def expect_equal(found, wanted, what):
 
 
 def wait_until(condition, what, limit_s=LIMIT_S):
-    """What `condition` returns once it is true; it is asked every few milliseconds."""
+    """Returns the result of `condition` once it is true; it is asked every few milliseconds."""
     end_s = time.monotonic() + limit_s
     while True:
         result = condition()
@@ -144,7 +145,7 @@ class Run:
         return Failure(f"{self.program}: {text}\n{self.stderr.read_text(errors='replace').strip()}")
 
     def wait(self):
-        """The exit status. Whatever happens, nothing may be on standard output."""
+        """Returns the exit status. In any case nothing may be on standard output."""
         try:
             status = self.process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -294,7 +295,8 @@ class Place:
         return result.read_text()
 
     def events(self, job, kind):
-        """Of the job's ledger, without a line that is being written or that a kill cut short."""
+        """Returns the events of the job's ledger, without a line that is being written or
+        that a kill cut short."""
         found = []
         for ledger in self.global_.glob(f"{job}-*/ledger.jsonl"):
             for line in ledger.read_text(errors="replace").splitlines():
@@ -316,7 +318,7 @@ class Place:
         return found
 
     def agreed_trace(self):
-        """What all ranks alike have traced."""
+        """Returns what all ranks have traced; it must be the same on all of them."""
         traces = self.traces()
         expect(len(traces) == self.ranks, f"{len(traces)} ranks left a trace")
         for rank, trace in traces.items():

@@ -53,7 +53,8 @@ class Modes:
             expect(not any(place.global_.glob("*")), "a plain run used Diapause")
 
     def place(self, ranks_per_node=1, **shape):
-        """Of 4 ranks that compute, and where ranks are set aside one more on each node."""
+        """Makes a place for 4 ranks that compute, and for one more on each node
+        if ranks are dedicated."""
         ranks = 4
         if self.config.get("async") == SET_ASIDE["async"]:
             ranks += ranks // ranks_per_node
@@ -66,7 +67,7 @@ class Modes:
         expect_equal(result, self.right, f"{self.name}, {what}: result")
 
     def check_restarted(self, place, what, *options):
-        """Of instances that nothing keeps in step, some may have been killed before
+        """Nothing keeps the instances in step, so some of them may have been killed before
         their first checkpoint."""
         stored = [job for job in self.jobs if place.events(job, "checkpoint")]
         expect(stored, f"{self.name}, {what}: no checkpoint before")
@@ -111,7 +112,7 @@ class Modes:
             self.check_restarted(place, "after the end of a rank set aside", "--levels", "2431")
 
     def mode_changed(self):
-        """What was written with ranks set aside is restored without any, by as
+        """A version that was written with dedicated ranks is restored without any, by as
         many ranks that compute."""
         with self.place(ranks_per_node=2) as place:
             run = self.start_and_wait(place, "2431")

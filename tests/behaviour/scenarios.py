@@ -223,7 +223,7 @@ def obeys_the_configuration_of_this_run_and_not_of_the_one_before(site):
 
 
 def works_without_any_configuration(site):
-    """As in the quick start: the default tiers, no file, no environment."""
+    """Runs as in the quick start: with the default tiers, no file, and no environment."""
     with Place(site, ranks=2) as place:
         name = f"defaults-{os.getpid()}"
         default_memory = pathlib.Path(f"/dev/shm/diapause-{os.getuid()}")

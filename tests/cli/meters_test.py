@@ -51,7 +51,8 @@ class Counters:
 
 
 class Load(Counters):
-    """The same with a processor that is busy now and then: 20 W, and 60 W more when it is."""
+    """Does the same with a processor that is busy now and then: 20 W, and 60 W
+    more when it is busy."""
 
     def __init__(self, root):
         super().__init__(root)
@@ -61,8 +62,8 @@ class Load(Counters):
 
     @staticmethod
     def busy_s(seconds):
-        """Of so many seconds from the start: idle for 0.3 s, busy for 0.3 s, idle for 0.4 s, busy
-        for 0.2 s, and so on."""
+        """Returns the busy seconds of so many seconds from the start: idle for 0.3 s, busy for 0.3
+        s, idle for 0.4 s, busy for 0.2 s, and so on."""
         return sum(max(0, min(seconds - begin, length))
                    for start in range(0, 60)
                    for begin, length in ((1.2 * start + 0.3, 0.3), (1.2 * start + 1.0, 0.2)))

@@ -49,7 +49,7 @@ class PlanTest(CommandTest):
         self.assertEqual(shares, sorted(shares, reverse=True))
         mtbf_s = 15 * 31557600 / 65536
         self.assertAlmostEqual(rows[2]["mtbf_s"], mtbf_s, places=3)
-        # By hand: the expectation of Daly's equation at the optimal interval.
+        # This is computed by hand: the expectation of Daly's equation at the optimal interval.
         work_s = rows[2]["plan"]["intervals"][0]["work_s"]
         wall_s = mtbf_s * math.exp(900 / mtbf_s) * math.expm1((work_s + 900) / mtbf_s)
         self.assertAlmostEqual(shares[2], work_s / wall_s, places=6)

@@ -18,8 +18,8 @@ class PowerRestoreTest(CommandTest):
         self.control.write_text("1700000\n")
 
     def leave(self, boot=BOOT, process=4194304, start=1):
-        """What a job leaves that dies together with its watchdog; by default one that no
-        living process can be."""
+        """Leaves what a job leaves that dies together with its watchdog; by default it is a job
+        that no living process can be."""
         lines = ["diapause-power 1", f"boot {boot}", f"control {self.control}", "original 2000000",
                  "ours 1700000", f"request {process} {start} 1 1700000"]
         journal = self.state / "journal"

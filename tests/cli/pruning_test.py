@@ -117,7 +117,7 @@ class PruneTest(MinimalTest):
 
 
 class CapturedTest(MinimalTest):
-    """What was captured and not published is left to the next start."""
+    """Captured data that is not published is left to the next start."""
 
     def setUp(self):
         super().setUp()
@@ -155,7 +155,7 @@ class FinishedTest(MinimalTest):
         self.assertEqual(self.numbers(), [])
         self.assertEqual(self.job_state(), "finished")
         shutil.rmtree(self.tiers.memory)
-        shutil.copytree(aside, self.tiers.memory)  # as a node that could not be reached then
+        shutil.copytree(aside, self.tiers.memory)  # like a node that could not be reached then
 
     def job_state(self):
         (job,) = self.report("jobs", "minimal", tiers=self.tiers)["jobs"]

@@ -45,8 +45,8 @@ class ReadingTest(CommandTest):
         first = Tiers(pathlib.Path(made.name) / "first")
         first.root.mkdir()
         subprocess.run(**heat_command(first, 50), check=True, timeout=support.LIMIT_S)
-        # What is copied from it is what was moved: beside its original, a copy has nothing in the
-        # nodes' memory.
+        # The copy was moved away from the original: beside it, a copy has nothing in the nodes'
+        # memory.
         cls.made = Tiers(first.root.rename(first.root.with_name("moved")))
 
     def setUp(self):
@@ -64,8 +64,8 @@ class ReadingTest(CommandTest):
     # ---- many versions ----
 
     def test_the_time_that_verify_takes_grows_with_the_versions_and_not_with_their_square(self):
-        """As the files that are opened, counted in a tenth and in all of the damaged
-        versions: no clock is asked."""
+        """The files that are opened are counted in a tenth and in all of the damaged
+        versions; no clock is asked."""
         if shutil.which("strace") is None:
             self.skipTest("strace is not installed, which counts the calls")
         global_ = self.tiers.file("global/*/")

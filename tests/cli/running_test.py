@@ -20,7 +20,7 @@ def state_of(pid):
 
 
 def listen():
-    """What a test was itself started to ignore must not reach the command."""
+    """Signals that a test itself was started to ignore must not reach the command."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_DFL)
 
@@ -282,7 +282,7 @@ class RunTest(Runs):
         self.assertLess(ticks / os.sysconf("SC_CLK_TCK"), 0.2)
 
 
-# What a program notes that had to stop, and one that then asked and was told.
+# A program notes this if it had to stop, or if it then asked and was told.
 SAVED = "echo 'SIGUSR1 on rank 2: version 7 at level 4' > $DIAPAUSE_RUN_STOP_FILE"
 TOLD = SAVED + "; echo told >> $DIAPAUSE_RUN_STOP_FILE"
 

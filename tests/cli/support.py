@@ -1,4 +1,4 @@
-"""What the tests of the command share: programs of the build, and checkpoints to look at."""
+"""Shared by the tests of the command: programs of the build, and checkpoints to look at."""
 
 import json
 import os
@@ -20,8 +20,8 @@ LIMIT_S = 120
 
 
 def environment(**settings):
-    """The caller's, without settings of Diapause but these. What programs leave at their
-    end is what is looked at."""
+    """Returns the caller's environment, without settings of Diapause except these. The tests look
+    at what programs leave at their end."""
     plain = {key: value for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
     return plain | {"DIAPAUSE_FINISH_KEEP": "all"} | {key: str(value)
                                                       for key, value in settings.items()}

@@ -64,8 +64,8 @@ class Batch(Cluster):
         return self.work / "job.sh"
 
     def submit(self, **environment):
-        """Of a minute, the shortest that Slurm knows; the default configuration
-        but for `environment`."""
+        """Submits a job of a minute, the shortest that Slurm knows, with the default configuration
+        except for `environment`."""
         open_mpi = {"oob_tcp_if_include": SUBNET, "btl_tcp_if_include": SUBNET,
                     "btl": "tcp,vader,self", "pml": "ob1", "orte_tmpdir_base": "/dev/shm/tmp",
                     "hwloc_base_binding_policy": "none", "mpi_yield_when_idle": "1",
@@ -101,7 +101,7 @@ class Batch(Cluster):
         self.wait_for(lambda: self.job_field("JobState") == state, f"the job to be {state}")
 
     def stops(self):
-        """(why, version, level) of every stop that diapause run has told of."""
+        """Returns (why, version, level) of every stop that diapause run has told of."""
         found = re.findall(r"stopped in time: (.*): version (\d+) at level (\d)", self.output())
         return [(why, int(version), int(level)) for why, version, level in found]
 

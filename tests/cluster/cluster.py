@@ -25,7 +25,7 @@ from machines import SUBNET, Network, Unavailable
 
 WITH_GLUSTERFS = pathlib.Path(__file__).resolve().parents[2] / "tools/with-glusterfs"
 SKIPPED = 77
-LIMIT_S = 100  # of each run
+LIMIT_S = 100  # for each run
 NODES = ["node0", "node1", "node2", "node3"]
 SIZE, ITERATIONS = 256, 600
 CONFIG = """\
@@ -42,7 +42,7 @@ keep = "all"
 
 
 class Failure(Exception):
-    """What is not as it should be."""
+    """Says what is not as it should be."""
 
 
 def expect(condition, text):
@@ -106,7 +106,7 @@ class Heat:
             f"{text}; run {self.runs} said:\n{self.log.read_text(errors='replace').strip()}")
 
     def events(self, kind):
-        """Of the ledger, without a line that is being written."""
+        """Returns the events of the ledger, without a line that is being written."""
         events = []
         for path in self.stored("ledger.jsonl"):
             for line in path.read_text(errors="replace").splitlines():

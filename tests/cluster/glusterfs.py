@@ -19,7 +19,7 @@ STATE = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")  # its own, and gone
 
 
 def missing():
-    """What is not installed, or nothing."""
+    """Returns what is not installed, or nothing."""
     return [name for name in ("glusterd", "gluster", "glusterfs", "mount.glusterfs")
             if shutil.which(name) is None]
 

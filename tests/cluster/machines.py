@@ -26,7 +26,7 @@ exec sleep infinity
 
 
 class Unavailable(Exception):
-    """Why there can be no machines here."""
+    """Says why there can be no machines here."""
 
 
 def command_output(*command, check=True):
@@ -44,7 +44,7 @@ class Machine:
         self.name = name
         self.address = NETWORK.format(number).partition("/")[0]
         words = FIRST_WORDS.format(name=name, hosts=hosts, memory=MEMORY_BYTES)
-        # Whoever made it dies: the machine too.
+        # If the process that made it dies, the machine dies, too.
         self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", *self.OWN,
                                         "--fork",
                                         "--kill-child", "sh", "-c", words],
@@ -160,8 +160,8 @@ class Network:
             machine.wait_for_end()
 
     def remote_shell(self):
-        """What stands for ssh: `<it> <machine> <command>`, for a launcher that runs
-        on the login machine."""
+        """Writes a program that stands for ssh: `<it> <machine> <command>`. A launcher that runs on
+        the login machine uses it."""
         cases = "\n".join(f'  {name}) exec {" ".join(machine.shell())} sh -c "$*" ;;'
                           for name, machine in self.machines.items())
         script = self.work / "remote-shell"

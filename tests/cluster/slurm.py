@@ -44,7 +44,7 @@ LIMIT_S = 60
 
 
 def missing():
-    """What is not installed, or nothing."""
+    """Returns what is not installed, or nothing."""
     return [name for name in PROGRAMS if shutil.which(name) is None]
 
 

@@ -55,7 +55,7 @@ def lose_node(place, node):
 
 
 def lose_all_nodes(place):
-    """Where every rank is a node."""
+    """Loses all nodes; every rank is a node here."""
     for rank in range(place.ranks):
         lose_node(place, f"node{rank}")
 

@@ -25,7 +25,7 @@ RUN = "run"
 KILL = "after a kill"
 LOSS = "after the loss of a node"
 COLUMNS = (BUILD, RUN, KILL, LOSS)
-LIMIT_S = 600  # of one run, on a busy machine
+LIMIT_S = 600  # for one run, on a busy machine
 COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f90": "mpifort", ".F90": "mpifort", ".F": "mpifort"}
 
 
@@ -87,7 +87,7 @@ class Originals:
 
 
 def output_of(run, status=0):
-    """What a run has printed when it has ended, with the status that is wanted (None: any)."""
+    """Returns what a run has printed when it has ended with the wanted status (None: any)."""
     try:
         found = run.process.wait(LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -114,7 +114,7 @@ def lines_with(text, word):
 
 
 def expect_continued(whole, continued, word):
-    """What a run that went on has printed is the end of what an undisturbed one prints. Its first
+    """The output of a run that went on must be the end of that of an undisturbed one. Its first
     line may have the value that a variable which is not protected begins with."""
     wanted, found = lines_with(whole, word), lines_with(continued, word)
     expect(1 < len(found) < len(wanted),
@@ -145,13 +145,14 @@ def try_program(originals, program, failures):
 
 
 def does_pass(originals, program, check, failures):
-    """Whether a check passes. Why it does not stands on standard error at once."""
+    """Returns whether a check passes. If it does not, the reason is printed on
+    standard error at once."""
     try:
         check.function(originals, program.name.replace("/", "-"))
         return True
     except Failure as failure:
         text = " ".join(str(failure).split())
-    except Exception:  # of this script: the other programs are tried all the same
+    except Exception:  # an error of this script; the other programs are tried all the same
         text = traceback.format_exc()
     failures.append(f"{program.name}: {check.name}: {text[:600]}")
     print(failures[-1], file=sys.stderr, flush=True)

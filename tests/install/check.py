@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples"
 SOURCES = {"serial": {"c": "minimal.c", "cpp": "minimal.cpp", "f90": "growing.f90"},
            "mpi": {"c": "minimal_mpi.c", "cpp": "minimal_mpi.c", "f90": "minimal_mpi.f90"}}
-# By folder: libraries, CMake package, and target.
+# Each folder has its libraries, its CMake package, and its target.
 DROP_INS = {"fti": (["fti"], "FTI", "fti.shared"), "scr": (["scr", "scrf"], "scr", "scr::scr"),
             "veloc": (["veloc-client"], "veloc", "veloc::client")}
 RANKS = "4"
@@ -342,8 +342,8 @@ def job_script(arguments):
 
 
 def plain(arguments):
-    """What a user types who has neither ccache nor GoogleTest nor libpng is configured; building it
-    all again takes too long."""
+    """Configures what a user types who has neither ccache nor GoogleTest nor libpng. Building it
+    all again would take too long."""
     with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
         work = Path(folder)
         done = run("cmake", "-S", REPOSITORY, "-B", work / "build",

@@ -49,7 +49,8 @@ def cpp_values_of_every_kind_come_back(site):
 
 
 def python_environment(site):
-    """Of a Python program that finds the package of the sources and the libraries of the build."""
+    """Returns the environment of a Python program that finds the package of the sources and the
+    libraries of the build."""
     return {"PYTHONPATH": str(REPOSITORY / "python"),
             "DIAPAUSE_LIBRARY_PATH": str(site.libraries.resolve()),
             "PYTHONDONTWRITEBYTECODE": "1",

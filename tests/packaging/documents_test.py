@@ -94,7 +94,7 @@ class PagesTest(unittest.TestCase):
 
 class CompletionTest(unittest.TestCase):
     def complete(self, *words, **settings):
-        """What bash offers for the last word."""
+        """Returns what bash offers for the last word."""
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _diapause; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         environment = os.environ | {"PATH": f"{BUILD / 'src'}:{os.environ['PATH']}"} | settings

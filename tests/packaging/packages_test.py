@@ -42,7 +42,7 @@ def version():
 
 
 def contents(package):
-    """What it unpacks, but directories."""
+    """Returns what the package unpacks, except directories."""
     listed = output("dpkg-deb", "--contents", package).splitlines()
     return {line.split()[5] for line in listed if not line.startswith("d")}
 
@@ -55,7 +55,7 @@ class PackagesTest(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="diapause-packages-")
         cls.addClassCleanup(scratch.cleanup)
         cls.scratch = pathlib.Path(scratch.name).resolve()
-        # What compressing would take is most of the time of it all.
+        # Compressing would take most of the time.
         output("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B",
                cls.scratch / "made",
                "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")

@@ -16,7 +16,7 @@ METHOD = "how it was measured"
 OTHERS = "quoted of others"
 FIGURE = "stands in a figure, whose data is not in the text"
 
-# By paper and quantity, why a number is not predicted.
+# These are the reasons, by paper and quantity, why a number is not predicted.
 NOT_PREDICTED = {
     ("000", "checkpoint file size per MPI process, HDC"): INPUT,
     ("000", "HDC Haswell disk power increase"):
@@ -66,7 +66,7 @@ NOT_PREDICTED = {
 
 
 class Predictions:
-    """What is predicted: (value, by what), by paper and quantity. `tables`
+    """The predictions by paper and quantity, as (value, by what). `tables`
     is published_tables.py."""
 
     def __init__(self, tables):

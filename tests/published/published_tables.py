@@ -32,7 +32,7 @@ TABLES = SOURCES / "python/diapause/study/published"
 PAGE = SOURCES / "docs/published.md"
 LEVELS = (1, 2, 3, 4)
 
-# Of each machine: its profile, and by program its table, that with one injected bit flip, and that
+# For each machine: its profile, and by program its table, that with one injected bit flip, and that
 # of bit positions.
 MACHINES = {"theta-xc40": {"heat": (5, 7, 8), "stream": (21, None, None)},
             "mira-bgq": {"heat": (9, 11, 12), "stream": (23, None, None)},
@@ -68,8 +68,8 @@ def percent(row, key):
 
 
 def counts(configuration, seconds):
-    """How many checkpoints of each level are taken in so long: every minute that a level is
-    due, the deepest one."""
+    """Returns how many checkpoints of each level are taken in so long. In every minute for which a
+    level is due, the deepest of them is taken."""
     every = [int(one) for one in re.search(r"\(([\d,]+)\)", configuration).group(1).split(",")]
     taken = [0] * 4
     for minute in range(1, int(seconds // 60) + 1):
@@ -123,8 +123,7 @@ def rms(values):
 
 
 def left_out(number):
-    """What each row of a table is predicted to be by the others: rows of errors
-    in percentage points."""
+    """Predicts each row of a table by the others. Returns rows of errors in percentage points."""
     rows = fti(number)[1:]
     return np.array([np.subtract(costs_of(number, i).predict(row["configuration"]),
                                  [percent(row, key) for key in KEYS])
@@ -300,7 +299,8 @@ def costs_text():
 
 
 def saved_energy(pattern, ratio, longer):
-    """By the printed fit of each processor and the printed slowdown, in percent."""
+    """Computes the saving in percent by the printed fit of each processor and
+    the printed slowdown."""
     top = {row["series"]: float(row["cpu_base_clock_ghz"])
            for row in rows_of("wilkins2023_table2_2_*")}
     saved = []
@@ -351,7 +351,7 @@ def thesis_lines():
     return lines + [("3.1", "storage", "", "", "not predicted: an input", "")]
 
 
-# Of the study of throttled checkpoints: what it prints as saved, and the time of a checkpoint at
+# For the study of throttled checkpoints: what it prints as saved, and the time of a checkpoint at
 # the lowest of its six gears over that at the highest, in its words "little effect on time",
 # nothing, and "nearly double".
 THROTTLED = (("2.3", "local SSD", 25.0, 1.0), ("2.4.3", "remote SSD over IP", 50.0, 1.0),

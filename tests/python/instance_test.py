@@ -43,7 +43,7 @@ class InADirectory(unittest.TestCase):
         return run
 
     def stored_and_back(self, data):
-        """What comes back of a writable object after everything in it was overwritten."""
+        """Returns what comes back of a writable object after everything in it was overwritten."""
         with self.open() as run:
             run.protect("data", data)
             run.checkpoint(1)
@@ -268,7 +268,7 @@ class Growing(InADirectory):
 
 
 class Gone:
-    """What a state holds, and the program that restarts from it has not."""
+    """A state holds this, and the program that restarts from it does not have it."""
 
 
 class States(InADirectory):

@@ -1,4 +1,4 @@
-"""What is made of the runs of `study messages`: Equation 1 takes noise for overhead, and the
+"""Tests what is made of the runs of `study messages`: Equation 1 takes noise for overhead, and the
 signed mean does not."""
 
 import argparse
@@ -40,7 +40,7 @@ class MessagesTest(unittest.TestCase):
     def test_without_noise_both_means_say_what_checkpoints_cost(self):
         slow = study(arguments(), 1.25)
         for operation in messages.OPERATIONS:
-            lost = 20.0 if operation == "Sendrecv" else 25.0  # of bandwidth, or more time
+            lost = 20.0 if operation == "Sendrecv" else 25.0  # less bandwidth, or more time
             self.assertAlmostEqual(slow.by_equation_1(2, "checkpoints", operation).value, lost)
             self.assertAlmostEqual(slow.signed(2, "checkpoints", operation).value, lost)
             self.assertAlmostEqual(slow.by_equation_1(2, "second", operation).value, 0.0)

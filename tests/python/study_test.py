@@ -1,4 +1,4 @@
-"""What is made of the rows of a sweep, with rows of which the truth is known."""
+"""Tests what is made of the rows of a sweep, with rows of which the truth is known."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""What is made of the runs of `study throttle`, with runs of which the truth is known."""
+"""Tests what is made of the runs of `study throttle`, with runs of which the truth is known."""
 
 import argparse
 import pathlib

@@ -1,4 +1,4 @@
-"""What is made of the runs of `study transparent`, and the checkpoint-fill-time law."""
+"""Tests what is made of the runs of `study transparent`, and the checkpoint-fill-time law."""
 
 import argparse
 import unittest

@@ -1,5 +1,5 @@
-"""What a library must not do to its program: print, exit, use functions that are not thread-safe.
-And no notes to self."""
+"""The library must not do this to its program: print, exit, use functions that are not thread-safe.
+And there are no notes to self."""
 
 import re
 

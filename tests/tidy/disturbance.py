@@ -1,4 +1,4 @@
-"""What makes a test fail for another reason than the code: names that several tests use,
+"""Finds what makes a test fail for another reason than the code: names that several tests use, and
 results that are not there."""
 
 import re

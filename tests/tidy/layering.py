@@ -90,8 +90,8 @@ def _kernel_exception(path, header):
 
 
 def _folder_problem(path, header, folders):
-    """A header of another folder that this file must not see. Of `sys/`, those in "" are ours
-    and those in <> are not."""
+    """Returns why a header of another folder must not be seen by this file. Of `sys/`, those in ""
+    are ours and those in <> are not."""
     target = header.split("/")[0]
     if target not in folders and target != "diapause":
         return None

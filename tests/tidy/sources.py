@@ -125,7 +125,7 @@ class Outline:
         self.statements = []
         self._code = without_preprocessor(blank(text))
         self._stack = []  # kind of every open brace: namespace, class, function, init, inner
-        self._body_start = 0  # of the function or initialiser being read
+        self._body_start = 0  # where the function or initialiser begins that is being read
         self._begin_declaration(0)
         for position, char in enumerate(self._code):
             self._step(position, char)

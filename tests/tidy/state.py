@@ -26,7 +26,8 @@ _LOCAL = re.compile(r"(?:^|[;{}])\s*((?:static|thread_local)\b[^;={(]*)", re.MUL
 
 
 def _is_const(declaration):
-    """Whether the declared thing itself cannot change; of a pointer, the pointer."""
+    """Returns whether the declared thing itself cannot change; for a
+    pointer, that is the pointer."""
     if re.search(r"\bconstexpr\b", declaration):
         return True
     if "*" in declaration:

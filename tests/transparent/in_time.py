@@ -71,7 +71,7 @@ def allocation(place, options):
 
 
 def nodes_in_time(place, options):
-    """The same on several nodes: all of them stop, and all of them are finished."""
+    """Does the same on several nodes: all of them stop, and all of them are finished."""
     job_in_time = InTime(place, options, {"DIAPAUSE_DEADLINE_SIGNALS": "SIGUSR1"},
                          on=["--emulated-nodes", "3"])
     job = job_in_time.submit()

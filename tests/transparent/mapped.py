@@ -7,7 +7,7 @@ from support import BIG, Job, Scenario, damage_all, first_difference, must, unti
 
 
 def may_fill_behind(place):
-    """Whether memory may be filled while the job runs: the kernel lets root only follow
+    """Returns whether memory may be filled while the job runs. The kernel lets only root follow
     what a process does to it."""
     return place.user == 0 and os.geteuid() == 0
 

@@ -27,7 +27,7 @@ def is_agent(process):
 
 
 class OnNodes:
-    """How a job on `count` nodes is started, killed, and started again."""
+    """Says how a job on `count` nodes is started, killed, and started again."""
 
     def __init__(self, place, count, options=()):
         self.place = place
@@ -41,7 +41,7 @@ class OnNodes:
         return make_job(self.place, "restart", "job", *self.words)
 
     def agents(self, job):
-        """Of the other nodes, in their order."""
+        """Returns the agents of the other nodes, in their order."""
         return sorted(child for child in children_of(job.process.pid) if is_agent(child))
 
     def kill(self, job):

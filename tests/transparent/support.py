@@ -1,4 +1,4 @@
-"""What all tests of launched jobs work with: places, jobs and scenarios."""
+"""Shared by all tests of launched jobs: places, jobs and scenarios."""
 
 import contextlib
 import os
@@ -78,7 +78,7 @@ class Place:
                          "DIAPAUSE_CAPTURE_STRATEGY": self.capture} | self.settings)
 
     def image_bytes(self):
-        """What the files in the memory tier have together."""
+        """Returns the size of the files in the memory tier together."""
         def sizes():
             for path in self.root.glob("memory/**/*"):
                 with contextlib.suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs that know nothing of checkpoints undisturbed, checkpointed and going on, killed and
-restarted, and restarted twice, as this user and, if that is root, as an ordinary one. What they
-print and how they end must be the same.
+restarted, and restarted twice, as this user and, if that is root, as an ordinary one. Their output
+and their end must be the same.
 
     transparent.py TEST --programs DIRECTORY --diapause COMMAND
 """
@@ -62,8 +62,8 @@ def increments(place, options):
 
 
 def carried(place, options):
-    """What has not changed is not copied again, unless that is configured: damage in the file that
-    is used again stays in it."""
+    """Memory that has not changed is not copied again, unless that is configured: damage in the
+    file that is used again stays in it."""
     del options
     place.capture = "incremental"
     place.gate.unlink(missing_ok=True)
@@ -312,7 +312,7 @@ class Software:
         other.rename(self.file)
 
     def copies_in_checkpoint(self, job, level):
-        """How often each image of a new version holds the marked page."""
+        """Returns how often each image of a new version holds the marked page."""
         text = job.checkpoint("--level", str(level))
         version = re.search(r"version (\d+)", text).group(1)
         images = list(self.place.root.glob(f"*/job-*/**/v{version}-*/*.img"))
@@ -399,7 +399,7 @@ def refuses(place, command, *what):
 
 
 def refused(place, options):
-    """What cannot be restored is named, and the job runs on."""
+    """A state that cannot be restored is named, and the job runs on."""
     program = place.own_copy(options.programs / "refused")
     refuses(place, [program], r"has descriptor \d+ \(socket:.*a socket of family 16")
     refuses(place, [program, "segment"],
@@ -525,7 +525,7 @@ while True: time.sleep(1)
 
 
 def momentary(place, options):
-    """What stands in the way for a moment only is waited for: here a connection that
+    """A state that is in the way only for a moment is waited for: here a connection that
     nobody has accepted yet."""
     del options
     job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", KNOCKS)

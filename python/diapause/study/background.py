@@ -1,14 +1,14 @@
-"""A model of clocks lowered while a checkpoint is flushed behind the program: joules and the
-program's slowdown over the clock. Pure.
+"""Models clocks that are lowered while a checkpoint is flushed behind the program: joules and the
+program's slowdown over the clock. The code is pure.
 
 A flush of T seconds at the base clock takes T (phi / r + 1 - phi) at the ratio r, because a share
 phi of it scales with the clock. It must be over before the next checkpoint. The core that flushes
 draws, beyond an idle package, d r^b + s: d is the part of a busy core's power that the clock
-changes, of the form P(f) = a f^b + c. What the program loses depends on where the flush runs:
+changes, of the form P(f) = a f^b + c. The loss of the program depends on where the flush runs:
 
 * On a core of its own the program keeps its clock. It loses to the traffic of the flush, which has
-  as many bytes at any clock. What is saved is an upper bound: a curve of a whole package does not
-  tell what a core draws that waits at a low clock.
+  as many bytes at any clock. The saving is an upper bound, because a curve of a whole package does
+  not tell what a core draws that waits at a low clock.
 * On cores that the program computes on, those are slowed, and ranks that wait for each other
   all go at the pace of the slowest: while the flush lasts, the program's rate is 1 / (psi / r +
   1 - psi), where a share psi of its time scales with the clock. All of the node draws power for
@@ -23,8 +23,8 @@ import numpy as np
 
 # Published fits end at half of the clock, and the governor goes no lower.
 RATIOS = tuple(round(float(one), 3) for one in np.linspace(1.0, 0.5, 21))
-# Of a processor whose power over the clock is not published: as the profile of the cluster of
-# throttled checkpoints assumes.
+# This is assumed for a processor whose power over the clock is not published, as the profile of the
+# cluster of throttled checkpoints does.
 ASSUMED_DYNAMIC = 0.6
 ASSUMED_EXPONENT = 3.0
 
@@ -35,9 +35,9 @@ class Node:
 
     name: str
     cores: int
-    idle_w: float  # of the packages
+    idle_w: float  # idle power of the packages
     busy_w: float  # more with all cores busy at the base clock
-    rest_w: float  # of everything else, busy
+    rest_w: float  # power of everything else, busy
     dynamic: float  # share of the power of the curve that depends on the clock, at the base clock
     exponent: float
     is_of_one_core: bool  # whether the curve is of a package with one core busy
@@ -53,13 +53,14 @@ class Node:
 
     @property
     def dynamic_w(self):
-        """Of a core, what its clock changes; never more than the core adds to an idle package."""
+        """Returns the part of a core's power that its clock changes; it is never more than the core
+        adds to an idle package."""
         if self.is_of_one_core:
             return min(self.core_w, (self.idle_w + self.core_w) * self.dynamic)
         return min(self.core_w, (self.idle_w + self.busy_w) * self.dynamic / self.cores)
 
     def flush_w(self, ratio):
-        """What a core that flushes draws beyond an idle package."""
+        """Returns what a core that flushes draws beyond an idle package."""
         return (self.dynamic_w * np.asarray(ratio, float) ** self.exponent + self.core_w
                 - self.dynamic_w)
 
@@ -108,7 +109,7 @@ class Flush:
         return min(1.0, self.phi / spare) if self.phi > 0 else 0.0
 
     def lost_s(self, ratio):
-        """By how much the program takes longer for each flush where it
+        """Returns by how much the program takes longer for each flush where it
         computes on the slowed cores."""
         pace = 1 / (self.psi / np.asarray(ratio, float) + 1 - self.psi)
         return self.takes(ratio) * (1 - pace)
@@ -140,7 +141,7 @@ def best(rows, column):
 
 
 def answer(node, flush):
-    """Whether lower clocks during flushes pay on that machine, in a sentence."""
+    """Says in a sentence whether lower clocks during flushes pay on that machine."""
     rows = rows_of(node, flush)
     own, shared = best(rows, "own_core_energy_pct"), best(rows, "shared_cores_energy_pct")
     if own is None:

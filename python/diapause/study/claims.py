@@ -29,9 +29,9 @@ def benchmark_of(name):
 
 
 def rows(measured):
-    """A row for each published number. `measured`: {name of a program: its measurement here, a
-    dictionary with `processes`, `mpi` and the numbers}. What was not measured here is None in
-    `ours`, and `ours_of` says why; nothing published ever stands there."""
+    """Returns a row for each published number. `measured` is {name of a program: its measurement
+    here, a dictionary with `processes`, `mpi` and the numbers}. A number that was not measured here
+    is None in `ours`, and `ours_of` says why; no published number ever stands there."""
     found = []
     for table, (file, program, quantities) in TABLES.items():
         for row in petascale.rows_of(file):

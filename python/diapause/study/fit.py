@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 from scipy import optimize, stats
 
-EXPONENTS = (0.05, 80.0)  # of the clock, in which b is looked for
+EXPONENTS = (0.05, 80.0)  # range of the exponent b
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +22,7 @@ class PowerFit:
     r2: float
     points: int
     clock_scale: float  # f was divided by it while the covariance was computed
-    covariance: np.ndarray  # of (a clock_scale^b, b, c)
+    covariance: np.ndarray  # covariance of (a clock_scale^b, b, c)
 
     def power(self, clock):
         return self.a * np.asarray(clock, float) ** self.b + self.c
@@ -43,7 +43,7 @@ class PowerFit:
 
 
 def _slopes(x, scale, b):
-    """Of the curve with regard to its three parameters, a row for each point."""
+    """Returns the slopes of the curve with regard to its three parameters, a row for each point."""
     return np.column_stack([x**b, scale * x**b * np.log(x), np.ones_like(x)])
 
 

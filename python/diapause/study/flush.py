@@ -52,7 +52,7 @@ def _profile(arguments, name):
 
 
 def _as_writes(arguments):
-    """What the study of writes, which has the runs, takes."""
+    """Returns the arguments that the study of writes takes, which has the runs."""
     return argparse.Namespace(**{**vars(arguments), "ranks": (arguments.ranks,), "disk": None,
                                  "machine": "m510-broadwell"})
 

@@ -157,8 +157,8 @@ def restarts_at_once(jobs):
 
 
 def again(measure, *arguments):
-    """What it measures; from its beginning if another program of this machine has taken a port of
-    the job before its restart."""
+    """Returns what `measure` measures. It starts from the beginning if another program of this
+    machine has taken a port of the job before its restart."""
     for _ in range(ATTEMPTS - 1):
         try:
             return measure(*arguments)

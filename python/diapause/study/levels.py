@@ -67,8 +67,8 @@ class Application:
                                    "--iterations", iterations, *more)
 
     def calibrate(self, directory):
-        """How many iterations take about the seconds: doubled until they take long enough
-        to be told from the start."""
+        """Finds how many iterations take about the seconds. The number is doubled until they take
+        long enough to be told from the start."""
         start_s, _ = programs.output_of(self.words(True, 1), directory)
         iterations, took_s = 8, 0.0
         while took_s < min(2.0, self.seconds / 4):
@@ -186,7 +186,8 @@ class Study:
                       _percent(_joules(found), _joules(base)))
 
     def noise(self, name):
-        """By how many percent the slowest run without checkpoints took longer than the fastest."""
+        """Returns by how many percent the slowest run without checkpoints took
+        longer than the fastest."""
         seconds = [one["seconds"] for one in self.repetitions(name, multilevel.ORIGINAL)]
         return _percent(max(seconds), min(seconds))
 

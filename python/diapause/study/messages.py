@@ -22,7 +22,7 @@ OPERATIONS = ("Sendrecv", "Reduce", "Allreduce", "Gather")
 ARMS = {"first": "without checkpoints", "second": "without checkpoints, again",
         "checkpoints": "ckp(3,5,7,11)"}
 SCHEDULE = "ckp(3,5,7,11)"
-MINUTES_OF_A_RUN = 22  # by default, so that each level has its turn
+MINUTES_OF_A_RUN = 22  # the default, with which each level has its turn
 START_S = 2.0
 # Two-sided 95 % of Student's t, for so many degrees of freedom; beyond the last it is the one of
 # the normal distribution.
@@ -133,7 +133,7 @@ class Mean:
 
     @property
     def tells(self):
-        """Whether it is more than its noise."""
+        """Returns whether it is more than its noise."""
         return self.error is not None and abs(self.value) > self.error
 
 
@@ -156,8 +156,8 @@ class Study:
         return [found[str(size)] if str(size) in found else found[size] for size in self.sizes]
 
     def changes(self, ranks, arm, repetition, operation):
-        """Of every size, over the first run of the repetition, as a ratio: of the bandwidth of
-        Sendrecv and of the time of the others, as published."""
+        """Returns the change of every size over the first run of the repetition, as a ratio: of the
+        bandwidth of Sendrecv and of the time of the others, as published."""
         before = self.times(ranks, "first", repetition, operation)
         after = self.times(ranks, arm, repetition, operation)
         if operation == "Sendrecv":
@@ -165,7 +165,7 @@ class Study:
         return [new / old - 1 for old, new in zip(before, after)]
 
     def costs(self, ranks, arm, repetition, operation):
-        """The same, with more cost above 0: less bandwidth, more time."""
+        """Returns the same with more cost above 0: less bandwidth, more time."""
         sign = -1 if operation == "Sendrecv" else 1
         return [sign * change for change in self.changes(ranks, arm, repetition, operation)]
 

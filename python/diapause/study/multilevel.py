@@ -56,7 +56,7 @@ def tables_of(application):
 
 
 def configurations(application, kind):
-    """Of all machines, the baseline first."""
+    """Returns the configurations of all machines, the baseline first."""
     return list(dict.fromkeys(row.configuration for machine in MACHINES
                               for row in table(application, kind, machine)))
 
@@ -74,7 +74,7 @@ def row_of(application, kind, machine, configuration):
 
 
 def minutes(application):
-    """Of a run without checkpoints on the Cray XC40: how many minutes of ckp() a run has."""
+    """Returns how many minutes of ckp() a run without checkpoints on the Cray XC40 has."""
     return row_of(application, "runs", "xc40", ORIGINAL).runtime_s / 60
 
 

@@ -1,4 +1,5 @@
-"""What all studies that start programs understand, as src/cli/study_options.cpp gives it."""
+"""Reads the options that all studies that start programs understand, as
+src/cli/study_options.cpp gives them."""
 
 from __future__ import annotations
 

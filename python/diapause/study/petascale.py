@@ -28,7 +28,7 @@ SMALL = 8192  # processes
 LARGEST = 32752  # processes, with 38 TB
 LARGEST_BYTES = 38 * TB
 PER_NODE = 16  # processes, table II
-TINY_S = 1e-4  # what is shorter cannot be told from none
+TINY_S = 1e-4  # a shorter time cannot be told from none
 
 
 def rows_of(name):
@@ -46,11 +46,11 @@ def _number(text):
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """A machine as the law takes it. Of a machine with an unknown size only the ratio `memory_bytes
-    / storage_bytes` counts."""
+    """A machine as the law takes it. If the sizes of a machine are unknown, only the ratio
+    `memory_bytes / storage_bytes` counts."""
 
     memory_bytes: float
-    storage_bytes: float  # of all devices: nodes x devices of each x device_bytes
+    storage_bytes: float  # capacity of all devices: nodes x devices of each x device_bytes
     device_bytes: float
     device_bytes_per_s: float
 
@@ -80,7 +80,8 @@ def fill_time_s(memory_bytes, storage_bytes, device_bytes, device_bytes_per_s):
     return Machine(memory_bytes, storage_bytes, device_bytes, device_bytes_per_s).least_s()
 
 
-# Why a row of table I is not what the law gives, if by more than the rounding of its ratio.
+# These are the reasons why a row of table I differs from the law by more than the rounding of its
+# ratio.
 DIFFERENCES = {
     "SSD-based 4-core node": "the printed disk of 4 TB takes 133 min to fill; the printed 4.3 min "
                              "are those of 128 GB, and by the printed ratio the checkpoint takes "
@@ -134,7 +135,7 @@ class Dump:
 
 
 def size_bytes(row):
-    """Of all images of a row of tables II, III, VI and VIII."""
+    """Returns the size of all images of a row of tables II, III, VI and VIII."""
     if row.get("total_ckpt_size_tb"):
         return float(row["total_ckpt_size_tb"]) * TB
     return float(row["ckpt_size_per_process_mb"]) * MB * float(row["processes"])
@@ -142,7 +143,7 @@ def size_bytes(row):
 
 @functools.cache
 def dumps(*names):
-    """Of these tables, by default those that models are fitted on."""
+    """Returns the dumps of these tables, by default those that models are fitted on."""
     return tuple(Dump(row.get("benchmark", name), int(row["processes"]), size_bytes(row),
                       float(row["checkpoint_time_s"]), float(row["restart_time_s"]),
                       row.get("note", "")) for name in names or FITTED
@@ -150,7 +151,7 @@ def dumps(*names):
 
 
 def beyond_law():
-    """How often the time of the law each published dump took, on the machine
+    """Says how often the time of the law each published dump took, on the machine
     where it was measured."""
     rate = machines()[STAMPEDE].storage_bytes_per_s
     return [{"program": dump.program, "processes": dump.processes,
@@ -234,7 +235,7 @@ def errors(costs, rows):
 
 
 def rate_errors(known, rows):
-    """The same of the plainest model, size over the median rate of the `known` dumps."""
+    """Returns the same for the plainest model, size over the median rate of the `known` dumps."""
     write, read = (np.median([row.size_bytes / getattr(row, what) for row in known])
                    for what in ("checkpoint_s", "restart_s"))
     return np.array([(100 * (row.size_bytes / write / row.checkpoint_s - 1),
@@ -360,7 +361,7 @@ class OwnCosts:
 
 
 def own_costs(rows):
-    """By these measurements alone."""
+    """Fits the costs to these measurements alone."""
     def fit(terms, seconds):
         # A difference of two times may be near 0, or below by scatter: it must not outweigh all
         # others.
@@ -409,8 +410,8 @@ ASSUMPTIONS = (
 
 
 def extrapolated(costs, processes=LARGEST, size_bytes=LARGEST_BYTES, per_node=PER_NODE):
-    """What a checkpoint of each level, and a restart, would take with our costs: rows of seconds,
-    None where that is not known, and what they rest on."""
+    """Computes what a checkpoint of each level, and a restart, would take with our costs. Returns
+    rows of seconds, with None where they are not known, and the assumptions."""
     node_bytes = size_bytes * per_node / processes
     local_s = costs.local_s(per_node, node_bytes)
     sent_s = node_bytes / NETWORK_BYTES_PER_S

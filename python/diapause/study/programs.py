@@ -16,10 +16,10 @@ import time
 from diapause import records
 from diapause.files import Trouble
 
-# Of the caller's settings these hold for the runs as well; the others would get into the way of the
-# study's own.
+# Of the caller's settings, those with this prefix hold for the runs as well. The others would get
+# into the way of the study's own.
 KEPT_SETTINGS = "DIAPAUSE_ENERGY_"
-NAME = "study"  # of every job
+NAME = "study"  # the name of every job
 METER_WAIT_S = 60
 
 
@@ -35,7 +35,7 @@ class Launcher:
     ranks_per_node: int | None
 
     def program(self, name):
-        """As it lies in the build, or beside the installed command."""
+        """Returns the path of a program in the build, or beside the installed command."""
         top = self.command.parent.parent
         for path in (top / "apps" / name.removesuffix("_plain") / name,
                      top / "libexec" / "diapause" / name):
@@ -110,7 +110,7 @@ def _rows_in(path):
 
 @dataclasses.dataclass
 class Power:
-    """Of the node that the study is started on, during a run."""
+    """The power of the node that the study is started on, during a run."""
 
     watts: dict  # mean, by domain and "total"; empty: there is no meter
     total: str  # which domains make the total
@@ -169,7 +169,7 @@ def metered(launcher, words, directory):
 
 @dataclasses.dataclass(frozen=True)
 class Places:
-    """Where the checkpoints of a run lie."""
+    """Says where the checkpoints of a run lie."""
 
     memory: pathlib.Path
     global_: pathlib.Path
@@ -187,8 +187,8 @@ def _memory():
 
 @contextlib.contextmanager
 def places(parent, memory=None):
-    """An empty global tier. What a job that failed has left in the memory tier of this
-    node is removed with it."""
+    """Provides an empty global tier. Files that a failed job has left in the memory tier of this
+    node are removed with it."""
     parent.mkdir(parents=True, exist_ok=True)
     made = Places(memory or _memory(), parent / f"study-{os.getpid()}-{time.monotonic_ns()}")
     made.global_.mkdir(mode=0o700)
@@ -201,7 +201,7 @@ def places(parent, memory=None):
 
 
 def ledger_of(where):
-    """Of the only job that a run has left."""
+    """Returns the ledger of the only job that a run has left."""
     found = list(where.global_.glob("*/ledger.jsonl"))
     if len(found) != 1:
         raise RunError(f"{where.global_}: {len(found)} ledgers after a run, not 1")

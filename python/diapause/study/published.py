@@ -15,7 +15,7 @@ LONGER = {"compress": 1.075, "write": 1.093}
 SAVED_POWER = {"compress": 0.194, "write": 0.112}  # section 2.5.1.1, as printed
 SAVED_ENERGY = 0.13  # section 2.6.2: compressing and writing 512 GB, mean over the bounds
 SAVED_J, DUMPED_GB = 6500.0, 512.0  # the same
-STEP_MHZ = 50  # of the clocks it measured at
+STEP_MHZ = 50  # distance of the clocks that it measured at
 CHIPS = {"m510-broadwell": "Broadwell", "c220g5-skylake": "Skylake"}
 
 
@@ -25,7 +25,7 @@ class Curve:
     well it fitted there."""
 
     step: str  # "compress" or "write"
-    data: str  # of what: a processor, a codec, or "Total"
+    data: str  # a processor, a codec, or "Total"
     a: float
     b: float
     c: float

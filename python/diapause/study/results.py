@@ -81,7 +81,7 @@ class Study:
 
     @property
     def bounds(self):
-        """Of the lossy codecs, the widest first."""
+        """Returns the bounds of the lossy codecs, the widest first."""
         return sorted({row.bound for row in self.rows if row.bound}, reverse=True)
 
     @property
@@ -90,7 +90,7 @@ class Study:
 
     @property
     def measures_power(self):
-        """Whether power over the clock is measured: by a counter, at clocks
+        """Returns whether power over the clock is measured: by a counter, at clocks
         that are not emulated."""
         return any(point.power is not None for point in self.points())
 
@@ -116,7 +116,7 @@ class Study:
         return _or_none(fit.fit_power, known)
 
     def runtime_fit(self, step):
-        """Of the medians at each clock: what else runs on the machine makes a
+        """Fits the medians at each clock, because other work on the machine makes a
         few times much longer."""
         clocks = collections.defaultdict(list)
         for point in self.points():
@@ -155,7 +155,7 @@ class Study:
         return mean(row.seconds / row.raw_bytes * 1e9 for row in found) if found else None
 
     def joules_per_gb(self, codec, bound, step):
-        """The same of measured joules; None unless all of them are measured."""
+        """Returns the same in measured joules, or None unless all of them are measured."""
         found = self._at_full_clock(codec, bound, step)
         if not found or any(row.energy_kind != "measured" or not row.joules for row in found):
             return None
@@ -212,9 +212,9 @@ class Study:
         return rows
 
     def dump_rows(self):
-        """The dumps of all fields together, by codec and bound: as they were done here, as
-        they are reckoned from what each step of the sweep took, and as published. What was
-        not measured is None."""
+        """Returns the dumps of all fields together, by codec and bound: as they were done here, as
+        they are computed from the time of each step of the sweep, and as published. A value that
+        was not measured is None."""
         rows = []
         for codec, bound in dict.fromkeys((dump.codec, dump.bound) for dump in self.dumps):
             plain, ruled = ([dump for dump in self.dumps
@@ -244,7 +244,7 @@ class Study:
         return rows
 
     def _reckoned(self, codec, bound, sizes):
-        """What compressing and writing so many bytes of each field takes by the times
+        """Computes what compressing and writing so many bytes of each field takes, by the times
         and joules of the sweep."""
         rows = {(row.field, step): row
                 for step in STEPS for row in self._at_full_clock(codec, bound, step)}
@@ -270,7 +270,7 @@ class Study:
                    for row in self.rows if row.step in STEPS)
 
     def label(self):
-        """What the energy with the rule rests on."""
+        """Says what the energy with the rule rests on."""
         time = sorted({self.longer_at(step, 0.5)[1] for step in STEPS})
         power = sorted({self.power_at(step, 0.5)[1] for step in STEPS})
         return ("time "
@@ -286,8 +286,8 @@ def _sum(values):
 
 
 def _percent(one, other, of=None):
-    """By how much one is more than another, in percent of `of`, or else of the other. None
-    if either is not known."""
+    """Returns by how much one is more than another, in percent of `of`, or else of the other. The
+    result is None if either is not known."""
     return None if one is None or other is None else 100 * (one - other) / (of or other)
 
 

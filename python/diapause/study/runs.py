@@ -129,7 +129,7 @@ class _Bar:
 
 
 def carry_out(arguments, plan, study_of):
-    """What every study of runs does: shows the plan, or does it and leaves what
+    """Does what every study of runs does: it shows the plan, or carries it out and leaves what
     `study_of(arguments, results)` makes of it."""
     if arguments.dry_run:
         plan.show()
@@ -152,7 +152,7 @@ def _first_line(path, name):
 
 
 def machine():
-    """What every row of a table says of where it was measured."""
+    """Returns what every row of a table says about the place where it was measured."""
     memory_kb = _first_line("/proc/meminfo", "MemTotal").partition(" ")[0]
     return {"host": platform.node(), "processor": _first_line("/proc/cpuinfo", "model name")
             or platform.machine(), "cores": len(os.sched_getaffinity(0)),

@@ -15,7 +15,7 @@ CODECS = ("raw", "shuffle+lz4", "shuffle+zstd", "lattice", "zfp", "sz3")
 LOSSLESS = CODECS[:3]
 STEPS = 3  # compress, write, decompress
 BOUNDS = (1e-1, 1e-2, 1e-3, 1e-4)
-# Of the base clock. The two of the published rule are among them.
+# These are ratios of the base clock. The two of the published rule are among them.
 CLOCKS = (1.0, 0.875, 0.85, 0.7, 0.55, 0.4)
 # A plan tells its time by this rate, before anything is measured.
 DUMPED_BYTES_PER_S = 1e8
@@ -36,7 +36,7 @@ class Plan:
     repetitions: int = 1
 
     def seconds_of(self, codec):
-        """What a field takes at least."""
+        """Returns the least time of a field."""
         return self.seconds * STEPS * len(self.clocks) * self._methods(codec)
 
     def seconds_of_dump(self, codec, size_bytes):
@@ -69,7 +69,7 @@ class Row:
     greatest_error: float
     blocks: int
     lossless_blocks: int  # in which the lossy codec gave way
-    joules: float | None  # of the node, or of what there is of it
+    joules: float | None  # of the node, or of the parts that are measured
     energy_of: str
     energy_kind: str  # "measured", "modelled"; empty: there is no source
     rms_error: float = 0.0  # over all finite values

@@ -17,8 +17,8 @@ import numpy as np
 from diapause import look, page
 from diapause.study import options, programs, published, runs
 
-# What is written to: local, over IP, over RDMA. As published, in percent of the energy of a
-# checkpoint; and what it said of time.
+# The media that are written to are local, over IP, and over RDMA. The published values are in
+# percent of the energy of a checkpoint, with what the paper says about time.
 MEDIA = {"local": "local disk", "ip": "remote, over IP", "rdma": "remote, over RDMA"}
 PUBLISHED_SAVED = {"local": ("up to 25", "little effect on time"), "ip": ("50", ""),
                    "rdma": ("15", "nearly twice the time")}
@@ -83,7 +83,7 @@ def _write(arguments, path, directory):
 
 
 def _shares(arguments):
-    """Of figure 1, by the planner."""
+    """Computes the shares of figure 1, by the planner."""
     sizes = ",".join(map(str, SIZES))
     done = subprocess.run([arguments.command.resolve(), "plan", *FIGURE_1, "--sizes", sizes,
                            "--json"], capture_output=True, text=True, env=programs.environment())
@@ -145,7 +145,8 @@ class Study:
 
     @property
     def is_real(self):
-        """Whether joules say something of slower clocks: a counter at clocks that were set."""
+        """Returns whether joules say something about slower clocks: they come from a counter, at
+        clocks that were set."""
         kinds = {line["energy_kind"] for medium in _media(self.arguments)
                  for of in self._lines(medium).values() for line in of}
         return self.arguments.actuator == "cpufreq" and kinds == {"measured"}
@@ -282,7 +283,7 @@ class Study:
         return made
 
     def _draw_shares(self):
-        """As figure 1 of the paper: where the time goes on so many nodes."""
+        """Draws figure 1 of the paper: where the time goes on so many nodes."""
         sizes = self.results["figure-1"]["sizes"]
         height = 3.8
         made = look.figure(height, "Where the time goes against the size of the system",

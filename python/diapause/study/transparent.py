@@ -59,7 +59,7 @@ def _application(arguments, ranks, size_mb):
 
 
 def _possible(arguments, directory):
-    """Whether this machine lets jobs be launched at all; if not, why."""
+    """Returns whether this machine lets jobs be launched at all, and if not, why."""
     with launched.job_of(arguments, directory) as job:
         try:
             job.run(["true"])
@@ -129,7 +129,7 @@ def _weak(arguments, case, directory):
 
 
 def _rate(arguments, directory):
-    """Of durable writes to the global directory, in bytes a second."""
+    """Returns the rate of durable writes to the global directory, in bytes a second."""
     field = directory / "field.raw"
     count = int(RATE_MB * MB / 8)
     np.random.default_rng(1).standard_normal(count).tofile(field)
@@ -234,7 +234,7 @@ class Study:
                                  for i in range(self.arguments.repetitions))
 
     def overhead(self, case):
-        """Of the run time, in percent: of the fastest runs."""
+        """Returns the overhead in percent of the run time, from the fastest runs."""
         if self.refused:
             return None
         found = [self.results[_key(case, i + 1)] for i in range(self.arguments.repetitions)]
@@ -242,7 +242,7 @@ class Study:
                           for one in found) / min(one["native_s"] for one in found) - 1)
 
     def least_s(self, case):
-        """What the law says of the image: all of it through the one storage
+        """Returns what the law says about the image: all of it goes through the one storage
         whose rate was measured."""
         image = self.median(case, "image_bytes")
         return None if image is None else image / self.results["rate"]["bytes_per_s"]

@@ -14,8 +14,8 @@ import matplotlib
 from diapause import look, page
 from diapause.study import options, programs, published, runs
 
-# How a checkpoint gets to the global directory: settings, and whether a tier of the node comes
-# first.
+# A checkpoint gets to the global directory in these ways. Each has settings, and says whether a
+# tier of the node comes first.
 METHODS = {
     "posix-file-per-rank": ("direct, POSIX, a file per rank", 'mode = "direct"\nfiles = "rank"',
                             None),
@@ -51,7 +51,8 @@ def add_options(parser):
 
 
 def _size_mb(arguments, scaling, ranks):
-    """Of a rank: the same for all numbers of ranks, or the same in all."""
+    """Returns the MB of a rank. In weak scaling they are the same for all numbers of ranks; in
+    strong scaling the total is."""
     return arguments.size if scaling == "weak" else arguments.size * max(arguments.ranks) / ranks
 
 
@@ -72,7 +73,7 @@ def _toml(arguments, of):
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is run again in each repetition."""
+    """A case that is run again in each repetition."""
 
     key: str
     title: str
@@ -170,7 +171,7 @@ def _study_of(arguments, results):
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """Of one checkpoint: medians over those of all repetitions."""
+    """The cost of one checkpoint: medians over the checkpoints of all repetitions."""
 
     bytes: float
     blocked_s: float
@@ -245,7 +246,7 @@ class Study:
         return values[0] / values[1] if None not in values and values[1] else None
 
     def comparison(self):
-        """What the thesis says in words, and the same of here."""
+        """Returns what the thesis says in words, and the same for the runs of here."""
         here = {"local throughput, memory over disk": self._ratio(
             "weak", "async-memory", "async-disk", _local_rate),
                 "local energy, memory over disk": self._ratio(
@@ -258,7 +259,7 @@ class Study:
     # ---- clocks during flushes -------------------------------------------------------------------
 
     def clock_rows(self):
-        """What lower clocks during flushes do, over the full clock; with the model of the
+        """Returns what lower clocks during flushes do, over the full clock, beside the model of the
         published slowdown and power."""
         rows = []
         full = f"clock-{1.0}"
@@ -303,7 +304,7 @@ class Study:
         return best["seconds"] * best["watts"]["total"]
 
     def answer(self):
-        """Whether lower clocks during flushes pay, in a sentence."""
+        """Says in a sentence whether lower clocks during flushes pay."""
         rows = self.clock_rows()
         if not rows:
             return ("Clocks during background flushes: not measured. --actuator cpufreq sets them, "
