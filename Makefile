@@ -1,4 +1,4 @@
-# What a person or CI types; the build itself is CMake's (CMakeLists.txt, CMakePresets.json).
+# These are the targets that a person or CI types; the build itself is CMake's (CMakeLists.txt, CMakePresets.json).
 #
 #   make test        builds every preset and runs its tests but the long ones
 #   make test-long   the tests labelled `long`
@@ -29,11 +29,11 @@ PRESETS ?= openmpi mpich asan tsan
 # Under the sanitizers, the tests of the engine run with its work in a thread; of those that do it in the program's calls
 # only what has no twin there.
 IN_THREAD := engine_thread\.|engine\.([A-Za-z]+/)?(Accounting|Async|BehindTheProgram|Capture|GlobalTrouble|Governing|PowerOfANode|SetAside)\.
-# ThreadSanitizer is for what has threads.
+# ThreadSanitizer is for code that has threads.
 TARGETS_tsan := engine_test sys_test
 SELECT_tsan := --tests-regex '^($(IN_THREAD)|sys\.)'
 EXCLUDE_tsan := --exclude-regex 'CrashPoint|CutShort|Shortage'
-# AddressSanitizer is for what reads files and moves memory. It need not see every fault that a disk may have.
+# AddressSanitizer is for code that reads files and moves memory. It need not see every fault that a disk may have.
 TARGETS_asan := $(patsubst %,%_test,format config codec store capture sys redundancy energy process engine) support_test conformance_test capture_conformance_test meter_test \
   golden_test fuzz_image_header fuzz_image_index fuzz_manifest fuzz_config fuzz_block fuzz_payload fuzz_identity fuzz_starts fuzz_processes
 SELECT_asan := --tests-regex '^((format|config|codec|store|capture|sys|redundancy|energy|process|support|conformance|golden|fuzz)\.|$(IN_THREAD)|engine\.Integrity|engine\..*StoppingAt.*/OneProcessL1)'
@@ -94,14 +94,14 @@ demo-transparent: packages-demo
 bench: packages-bench
 	bench/run
 
-# Needs no root where PREFIX needs none, and installs no packages; the MPI is the one whose mpicc comes first in PATH.
+# This needs no root where PREFIX needs none, and installs no packages. The MPI is the one whose mpicc comes first in PATH.
 install:
 	cmake -S . -B build/install -DDIAPAUSE_BUILD_TESTS=OFF -DCMAKE_UNITY_BUILD=ON -DCMAKE_BUILD_TYPE=Release \
 	  -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)
 	cmake --build build/install --parallel $(JOBS)
 	cmake --install build/install
 
-# Of the Open MPI of this Debian; for another one: cmake and cpack by hand.
+# The packages are for the Open MPI of this Debian. For another MPI, call cmake and cpack by hand.
 packages: packages-build
 	cmake --preset openmpi -B build/packages -DDIAPAUSE_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr
 	cmake --build build/packages --parallel $(JOBS)

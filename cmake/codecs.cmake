@@ -1,4 +1,4 @@
-# Codecs that need more than LZ4 and zstd. A build without them refuses their blocks by name.
+# Finds the codecs that need more than LZ4 and zstd. A build without them refuses their blocks by name.
 option(DIAPAUSE_WITH_ZFP "Have the codec zfp, if the library is there" ON)
 option(DIAPAUSE_WITH_SZ3 "Have the codec sz3 (run tools/fetch-sz3 first; takes a compiler most of a minute)" OFF)
 
@@ -6,7 +6,7 @@ set(DIAPAUSE_CODECS_LEFT_OUT "")
 set(DIAPAUSE_CODEC_LIBRARIES "")
 
 if(DIAPAUSE_WITH_ZFP)
-  # Not its package file: that wants an OpenMP for every compiler, of which nothing is used here.
+  # Its package file is not used: that wants an OpenMP for every compiler, which is not needed here.
   find_path(ZFP_INCLUDE_DIR zfp.h)
   find_library(ZFP_LIBRARY zfp)
 endif()

@@ -1,5 +1,5 @@
-# Whether the Fortran module can be built: DIAPAUSE_WITH_FORTRAN. The descriptors of arrays that its C is given are those of
-# the Fortran compiler, so both compilers must be of one family.
+# DIAPAUSE_WITH_FORTRAN says whether the Fortran module can be built. Its C code gets descriptors of arrays from the Fortran
+# compiler, so both compilers must be of one family.
 include(CheckLanguage)
 set(DIAPAUSE_WITH_FORTRAN FALSE)
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT DIAPAUSE_SANITIZE)

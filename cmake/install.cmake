@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: the public headers, the libraries, the command, and for those who build on them a
+# Says what `cmake --install` puts where: the public headers, the libraries, the command, and for those who build on them a
 # CMake package and pkg-config files. Everything finds everything else relative to itself, so a prefix can be moved.
 include(CMakePackageConfigHelpers)
 
@@ -63,16 +63,16 @@ if(TARGET diapause_mpi_fortran)
   diapause_install_fortran(diapause_mpi_fortran mpi_fortran diapauseMpiFortranTargets mpi)
 endif()
 
-# Programs to start from.
+# These are programs to start from.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause USE_SOURCE_PERMISSIONS
         FILES_MATCHING PATTERN *.c PATTERN *.cpp PATTERN *.f90 PATTERN *.py PATTERN *.toml PATTERN *.sh)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME diapause)
 
-# To read and to start one's own from; the library has them inside.
+# These are to be read and to be started from; the library has them inside.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause)
 
-# The libraries within the Python package, for python/pyproject.toml alone. They go by the name that programs ask for: a
+# Installs the libraries within the Python package, for python/pyproject.toml alone. They go by the name that programs ask for: a
 # wheel holds no links.
 add_custom_target(python_libraries DEPENDS diapause)
 foreach(target IN ITEMS diapause diapause_mpi)
@@ -83,7 +83,7 @@ foreach(target IN ITEMS diapause diapause_mpi)
   endif()
 endforeach()
 
-# What the command draws with.
+# The command draws with these.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
         FILES_MATCHING PATTERN *.py PATTERN *.csv PATTERN __pycache__ EXCLUDE)
 
@@ -101,7 +101,7 @@ foreach(program IN ITEMS heat stream messages)
   endforeach()
 endforeach()
 
-# In place of libibverbs, in programs that `diapause launch` starts. The Debian packages are without it: their dependencies would
+# These take the place of libibverbs in programs that `diapause launch` starts. The Debian packages are without it: their dependencies would
 # name a library that only the link leads to.
 if(TARGET diapause_stand_in)
   install(TARGETS diapause_verbs diapause_stand_in LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/diapause/verbs NAMELINK_SKIP

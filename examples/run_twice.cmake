@@ -3,7 +3,7 @@
 #   cmake -DDIRECTORY=<scratch> -DCOMMAND=<program;arguments> -P run_twice.cmake
 file(REMOVE_RECURSE ${DIRECTORY})
 file(MAKE_DIRECTORY ${DIRECTORY})
-# By variables, which count for programs with a configuration of their own too.
+# The directories are given by variables, which also count for programs with a configuration of their own.
 set(ENV{DIAPAUSE_MEMORY_PATH} ${DIRECTORY}/memory)
 set(ENV{DIAPAUSE_GLOBAL_PATH} ${DIRECTORY}/global)
 

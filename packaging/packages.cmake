@@ -1,5 +1,5 @@
-# Debian packages of what was built: `cpack` in the build folder, or `make packages`. Included last, when everything that
-# is installed is known.
+# Makes Debian packages of a build, by `cpack` in the build folder or by `make packages`. It is included last, when everything
+# that is installed is known.
 #
 #   libdiapause         what programs are linked with, without MPI and with the MPI of this build
 #   libdiapause-dev     headers, CMake and pkg-config files, pages of the functions, programs to start from

@@ -25,7 +25,7 @@ run(${HEAT_PLAIN} ${options} --iterations 300 --output plain.raw)
 run(${HEAT} ${options} --iterations 300 --name whole --output whole.raw)
 expect_same_as_plain(whole.raw)
 
-# It has finished: nothing of it is left in memory, and the same again computes the same again.
+# The job has finished: it has left nothing in memory, and another run computes the same again.
 file(GLOB_RECURSE images ${DIRECTORY}/memory/*.img ${DIRECTORY}/global/*.img)
 if(images)
   message(FATAL_ERROR "the finished run has left ${images}")
@@ -37,7 +37,7 @@ if(NOT first_line MATCHES "^1 300 ")
   message(FATAL_ERROR "a run after the end should begin anew, not with '${first_line}'")
 endif()
 
-# The first half is no end.
+# The first half does not end the job.
 set(ENV{DIAPAUSE_FINISH_KEEP} all)
 run(${HEAT} ${options} --iterations 150 --name halves)
 run(${HEAT} ${options} --iterations 300 --name halves --output halves.raw --progress halves.progress)

@@ -1,7 +1,7 @@
 ! FTI for Fortran. Each procedure is the function of fti.h of that name; `err` is what that returns.
 !
-! What is protected may be of any type and rank. It is given from Fortran as a descriptor: memory that is not of one piece
-! is refused.
+! Protected data may be of any type and rank. Fortran passes it as a descriptor, so memory that is not of one piece is
+! refused.
 module FTI
   use, intrinsic :: iso_c_binding
   implicit none
@@ -10,7 +10,7 @@ module FTI
   integer, parameter, public :: FTI_SCES = 0, FTI_DONE = 1, FTI_HEAD = 2, FTI_NSCS = -1, FTI_NREC = -2
   integer, parameter, public :: FTI_ATTRIBUTE_NAME = 1, FTI_ATTRIBUTE_DIM = 2
 
-  ! Types, good after FTI_Init. The numbers are kinds.
+  ! These types are valid after FTI_Init. The numbers are kinds.
   integer(c_int), bind(c, name='diapause_fti_character1'), public :: FTI_CHARACTER1
   integer(c_int), bind(c, name='diapause_fti_logical1'), public :: FTI_LOGICAL1
   integer(c_int), bind(c, name='diapause_fti_logical2'), public :: FTI_LOGICAL2
@@ -74,7 +74,7 @@ module FTI
   end interface
 
   interface
-    ! The communicator becomes that of the ranks that compute.
+    ! `global_comm` becomes the communicator of the ranks that compute.
     subroutine FTI_Init(config_file, global_comm, err) bind(c, name='diapause_fti_init')
       import :: c_int, c_char
       character(len=*, kind=c_char), intent(in) :: config_file
@@ -185,7 +185,7 @@ module FTI
 
 contains
 
-  ! A logical of Fortran is none of C.
+  ! A logical of Fortran is not a bool of C.
   subroutine FTI_InitICP(id, level, activate, err)
     integer(c_int), intent(in) :: id, level
     logical, intent(in) :: activate

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same as job.sh for a program that knows nothing of Diapause: LAMMPS, with the input that is its first argument.
+# Does the same as job.sh for a program that knows nothing of Diapause: LAMMPS, with the input that is its first argument.
 #
 #   sbatch job-unmodified.sh in.melt
 #

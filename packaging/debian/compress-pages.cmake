@@ -1,4 +1,4 @@
-# Run by CPack on what it is about to pack: Debian has its manual pages compressed.
+# CPack runs this on the files that it is about to pack, because Debian has its manual pages compressed.
 file(GLOB pages ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*/usr/share/man/man?/*.[13])
 foreach(page IN LISTS pages)
   execute_process(COMMAND gzip -9n ${page} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
-# What programs that use verbs are given in place of libibverbs; see fabric/README.md. Three files in a folder of their own:
-# the stand-in, the shim, and a link to the real library, which has to be there when programs run.
+# Builds what programs that use verbs are given in place of libibverbs; see fabric/README.md. These are three files in a folder
+# of their own: the stand-in, the shim, and a link to the real library, which has to be there when programs run.
 file(RELATIVE_PATH verbs_from_program /x/${CMAKE_INSTALL_BINDIR} /x/${CMAKE_INSTALL_LIBDIR}/diapause/verbs)
 target_compile_definitions(diapause_fabric PRIVATE DIAPAUSE_VERBS_FROM_PROGRAM="${verbs_from_program}")
 find_path(IBVERBS_INCLUDE infiniband/verbs.h)
@@ -22,7 +22,7 @@ target_link_options(diapause_verbs PRIVATE -static-libstdc++ -static-libgcc -Wl,
                     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/fabric/shim/exports.map)
 set_property(TARGET diapause_verbs APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fabric/shim/exports.map)
 
-# Only a name to link the stand-in with: programs find the link to the real library by it.
+# This is only a name to link the stand-in with, by which programs find the link to the real library.
 set(nothing ${CMAKE_CURRENT_SOURCE_DIR}/fabric/stand_in/nothing.c)
 add_library(diapause_real_ibverbs SHARED ${nothing})
 set_target_properties(diapause_real_ibverbs PROPERTIES SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fabric)

@@ -1,4 +1,5 @@
-# What every script in the machine begins with: two adapters, rxe0 and rxe1, that reach one another over a pair of network devices.
+# Every script in the machine begins with this. It makes two adapters, rxe0 and rxe1, that reach one another over a pair of network
+# devices.
 
 # Makes the pair, with an address for each end. All packets go through it, although both ends are of this machine.
 #   make_wire FIRST_ADDRESS SECOND_ADDRESS
@@ -13,7 +14,7 @@ make_wire() {
   ip address add "$2/24" dev wire1
   ip link set wire0 up
   ip link set wire1 up
-  # What this machine sends to its own addresses would otherwise take the short way.
+  # Otherwise packets of this machine to its own addresses would take the short way.
   ip rule add pref 100 lookup local
   ip rule del pref 0
   ip rule add pref 10 iif lo lookup 100

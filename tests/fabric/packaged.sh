@@ -1,4 +1,4 @@
-# The ping-pongs of Debian's ibverbs-utils, from one adapter to the other.
+# Runs the ping-pongs of Debian's ibverbs-utils, from one adapter to the other.
 make_adapters 10.77.0.1 10.77.0.2
 
 for kind in rc ud srq; do
