@@ -292,12 +292,12 @@ double checkpoint_alone(Instance& instance) {
   return seconds;
 }
 
-// What an account of energy costs a checkpoint does not depend on its bytes, but where the bytes of
-// an instance happen to lie makes checkpoints of many bytes faster or slower by some percent. So it
-// is measured on few bytes, with two instances of which one has an account, so far apart that every
-// checkpoint of theirs is settled. A third instance warms the caches; whatever still is left to
-// whoever comes first, each of the two has in one half of a pair. The pairs are the seconds of a
-// checkpoint of all bytes with what the account costs, and without.
+// The cost of an account of energy does not depend on the bytes of a checkpoint. But the place
+// where the bytes of an instance happen to lie makes checkpoints of many bytes faster or slower by
+// some percent. So it is measured on few bytes, with two instances of which one has an account, so
+// far apart that every checkpoint of theirs is settled. A third instance warms the caches; whatever
+// still is left to whoever comes first, each of the two has in one half of a pair. The pairs are
+// the seconds of a checkpoint of all bytes with what the account costs, and without.
 Pairs measure_ledger(const Options& options) {
   constexpr auto kApart = std::chrono::milliseconds(1050);
   ::setenv("DIAPAUSE_ENERGY_METERS", "off", 1);

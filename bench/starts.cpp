@@ -1,5 +1,5 @@
-// What a program meets when it starts, loses a node, and runs for a while: with work in the
-// background, as by default.
+// Measures what a program meets when it starts, loses a node, and runs for a while, with work in
+// the background, as by default.
 //
 //   mpirun -n N starts loss|first|memory|memory_restart|many|many_restart|ranks RUNS MIB MEMORY
 //

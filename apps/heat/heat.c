@@ -87,7 +87,8 @@ static long continue_from_checkpoint(const struct band* band, long iterations) {
 }
 
 /* Takes a checkpoint if one is due. The two fields swap places in every iteration, so the region is
- * protected again. False if the program has to stop: the batch system wants the nodes back. */
+ * protected again. Returns false if the program has to stop: the batch system wants the nodes back.
+ * */
 static bool checkpoint_if_due(struct band* band, long iteration) {
   if (band->checkpoints == NULL) return true;
   int status = protect_field(band);
@@ -282,7 +283,7 @@ static bool parse_options(int argc, char** argv, int ranks, struct options* opti
          options->size <= 100000 && options->iterations >= 0;
 }
 
-/* True when all iterations are done; false if the program had to stop before. */
+/* Returns true when all iterations are done; false if the program had to stop before. */
 static bool iterate(const struct options* options, struct band* band) {
   long done = 0;
   bool goes_on = true;

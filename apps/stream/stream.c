@@ -74,7 +74,7 @@ static long open_and_continue(const struct options* options, struct arrays* arra
   return 0;
 }
 
-/* False if the program has to stop. */
+/* Returns false if the program has to stop. */
 static bool checkpoint_if_due(struct arrays* arrays, long iteration) {
   if (arrays->checkpoints == NULL) return true;
   const int status = diapause_snapshot(arrays->checkpoints, (uint64_t)iteration, NULL);

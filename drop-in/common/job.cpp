@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kForever_s = 1e9;
 
-// Whether a region of this name is a file of the program's own.
+// Returns whether a region of this name is a file of the program's own.
 bool is_file(const std::string& region) { return region.rfind("file:", 0) == 0; }
 
 void check(int status) {

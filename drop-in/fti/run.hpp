@@ -78,7 +78,7 @@ class FtiRun {
   void end_in_parts();
   bool is_in_parts() const { return parts_.has_value(); }
 
-  // Whether a bit was flipped.
+  // Says whether a bit was flipped.
   bool flip_bit(int id);
 
   std::string stage_directory() const;

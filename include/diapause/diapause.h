@@ -112,7 +112,7 @@ typedef enum diapause_worker {
 /* A level for diapause_wait: the memory is copied, but the version survives no failure yet. */
 #define DIAPAUSE_CAPTURED 0
 
-/* How the program will write to a region (diapause_declare). */
+/* Says how the program will write to a region (diapause_declare). */
 typedef enum diapause_declaration {
   DIAPAUSE_CHANGING = 0, /* it may write at any time: the default */
   DIAPAUSE_STABLE = 1,   /* it does not write from a checkpoint call to the end of its capture
@@ -123,7 +123,7 @@ typedef enum diapause_declaration {
 /* This number stands for the newest version of which every rank can get its data. */
 #define DIAPAUSE_NEWEST UINT64_MAX
 
-/* What a checkpoint call has done. */
+/* Says what a checkpoint call has done. */
 typedef struct diapause_checkpoint_info {
   int taken;            /* 1 if a checkpoint was taken (snapshot: 0 when none was due) */
   uint64_t version;     /* the number the program gave */
@@ -187,7 +187,7 @@ typedef int (*diapause_restore_hook)(void* context);
  * checkpoint now; the checkpoint call then fails on all ranks. */
 typedef int (*diapause_capture_hook)(void* context);
 
-/* Why the program has to stop. The numbers never change. */
+/* Says why the program has to stop. The numbers never change. */
 typedef enum diapause_stop {
   DIAPAUSE_GO_ON = 0,       /* the program need not stop */
   DIAPAUSE_STOP_SIGNAL = 1, /* a rank received one of the signals of deadline.signals */

@@ -196,7 +196,8 @@ void give_routine(const Routine& routine, Caretaker& caretaker) {
   if (routine.finishes) caretaker.finishes();
 }
 
-// This is a job that runs. What is behind needs the image, and is there before the job.
+// This is a job that runs. The filler that works behind it needs the image, and exists before the
+// job.
 struct Restored {
   std::unique_ptr<RestoredImage> image;
   process::Keeper keeper;

@@ -1,6 +1,6 @@
 // Exchanges the first words on a connection between processes of one job: each end shows that it
-// knows the job's secret, which does not travel. What follows is as open to the network as the
-// messages of the job itself.
+// knows the job's secret, which does not travel. The data that follow are as open to the network as
+// the messages of the job itself.
 #pragma once
 
 #include <cstdint>

@@ -46,8 +46,8 @@ class Accumulator {
   // A reading is expected every `period_s` seconds.
   Accumulator(const Zone& zone, double period_s);
 
-  // Takes a reading of the zone, and returns the point that follows from it. None follows from a
-  // zero, from an accident, and if time did not go on.
+  // Takes a reading of the zone, and returns the point that follows from it. There is none after a
+  // zero, after an accident, or if time did not go on.
   std::optional<Point> add(double time_s, std::uint64_t count);
   // Takes a reading before which there is a gap since the last reading.
   Point restart(double time_s, std::uint64_t count);

@@ -16,8 +16,8 @@ unsigned count_cpus(sys::Kernel& kernel, const std::string& root);
 // The class is not thread-safe.
 class ActivityReader {
  public:
-  // `root` stands before /sys and /proc. `moved_bytes` are those that went through memory. Whoever
-  // moves them counts them, since no file tells, and the counter outlives the object. Fails if
+  // `root` stands before /sys and /proc. `moved_bytes` are those that went through memory. The code
+  // that moves them counts them, since no file tells, and the counter outlives the object. Fails if
   // /proc/stat cannot be read; what else is missing is not part of the activity.
   static Result<ActivityReader> open(sys::Kernel& kernel, std::string root,
                                      const std::atomic<std::uint64_t>& moved_bytes);

@@ -55,8 +55,8 @@ class Charger {
 
   // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie before its
   // end, and the program:
-  //   * While a phase holds the program up, it has all of it. Of several phases, each has a part as
-  //     large as its share.
+  //   * While a phase holds the program up, it has all of it. If there are several phases, each has
+  //     a part as large as its share.
   //   * While the program waits for phases behind it, they have all of it. If there are none, the
   //     wait has it.
   //   * While a phase goes on beside the program, it has what is more than the program uses alone,
@@ -64,9 +64,9 @@ class Charger {
   //     phase has less than nothing where less is used than the program uses alone: were it made 0,
   //     phases that use nothing would on the mean be told to use something.
   // What the program uses alone is its mean power over all times, so far and in this call, at which
-  // no phase went on. How far its mean over as long a time has been off that is the uncertainty of
-  // the attribution. What earlier calls have told of their time, and sources that tell of late have
-  // put right since, is the program's now. A span that has begun before `from_s` was not known of
+  // no phase went on. The uncertainty of the attribution is how far its mean over as long a time
+  // has been off that. If sources that tell late have corrected the energy of earlier calls since,
+  // the difference is the program's now. A span that has begun before `from_s` was not known of
   // when that time was divided: the program, which has paid for it, gets that back.
   Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
 
@@ -80,7 +80,7 @@ class Charger {
     double joules = 0;
     double seconds = 0;
   };
-  // This is what the program has used alone so far, and in what time. How far its power moves
+  // This is what the program has used alone so far, and in what time. The spread of its power
   // depends on the time that is looked at: the mean over a second hides what goes up and down
   // within it.
   struct Alone {
@@ -91,7 +91,7 @@ class Charger {
 
     void add(const Piece& piece);
     void add_window(std::size_t length, double watts);
-    // Returns how far the mean power over so many seconds may be off that over all; nullopt: too
+    // Returns how far the mean power over so many seconds may be off that over all; nullopt if too
     // little was seen to tell.
     std::optional<double> off_w(double seconds) const;
 

@@ -34,7 +34,7 @@ class Collector {
   // Returns whether any of them is a counter that may only stand still because nothing is done.
   bool needs_load() const;
   // Keeps the zones that have used energy since the first reading, and reads no others from then
-  // on. Why the others were dropped becomes an obstacle.
+  // on. The reason why a zone was dropped becomes an obstacle.
   enum class Models { always, where_nothing_is_measured };
   void decide(Models models);
 

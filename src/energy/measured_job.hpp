@@ -1,5 +1,5 @@
 // Derives the cost of a job's checkpoints from its ledger. The code is pure: it takes lines and
-// asks nobody else. What is not as it should be is left out.
+// asks nobody else. Values that are not as they should be are left out.
 #pragma once
 
 #include <array>

@@ -15,10 +15,10 @@
 namespace diapause::energy {
 
 // Has the power of a node as a line over that of the parts, P = rest_w + per_part * P(parts), which
-// is fitted to the mean powers of windows of time. What a watt of the parts adds to the node is
-// known beforehand, about: power supplies and fans take their share. How far the node is off the
-// line is told by the quarters of the windows: they show what goes up and down within one, and what
-// the slow meter tells late.
+// is fitted to the mean powers of windows of time. It is known beforehand approximately what a watt
+// of the parts adds to the node, because power supplies and fans take their share. The quarters of
+// the windows tell how far the node is off the line: they show what goes up and down within a
+// window, and what the slow meter tells late.
 class PartsFit {
  public:
   static constexpr std::size_t kQuarters = 4;

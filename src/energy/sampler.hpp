@@ -61,8 +61,7 @@ class Sampler {
   double started_s() const;  // when the first sample was taken
 
   // Returns the energy from one moment of sys::monotonic_s() to another. It takes a sample at once
-  // if the end is later than the last one. What is before the first sample or in the future is a
-  // gap.
+  // if the end is later than the last one. Time before the first sample or in the future is a gap.
   Usage between(double from_s, double to_s);
   // Returns the energy from the first sample until now.
   Usage since_start();

@@ -26,20 +26,20 @@ struct Total {
 Total choose_fast_parts(std::span<const Zone> zones, const Total& total);
 
 // Returns whether what a domain uses is in a total of that name, itself or as a part of another:
-// package is in psys, and all is in node. Whoever adds something to a total asks here.
+// package is in psys, and all is in node. Code that adds something to a total asks here.
 bool is_covered(std::string_view total, Domain domain);
 
 // Chooses the most that can be known of a node's energy:
 //   1. It takes a measured node. If several meters see the node, it takes the first, as nobody
 //      knows whether they see the same.
-//   2. Else it takes the first that is measured of modules, psys, sockets, and packages with dram.
-//      It adds the measured gpus (but modules have theirs inside), disks and networks.
+//   2. Otherwise it takes the first of modules, psys, sockets, and packages with dram that is
+//      measured. It adds the measured gpus (but modules have theirs inside), disks and networks.
 //   3. Where no processor is measured it takes the modelled node, or the modelled packages, memory,
 //      disks and networks where the profile does not have the rest of the node. It adds every
 //      measured gpu.
-// Core and uncore are inside package and never counted. Of several meters that tell of a domain the
-// first counts, for they name parts in their own ways; but gpus of different meters are different
-// boards if their parts have other names.
+// Core and uncore are inside package and never counted. If several meters tell of a domain, the
+// first one counts, because they name parts in their own ways; but gpus of different meters are
+// different boards if their parts have other names.
 Total choose_total(std::span<const Zone> zones);
 
 }  // namespace diapause::energy

@@ -72,7 +72,8 @@ struct Environment {
   // the power is unknown.
   std::function<std::optional<policy::NodePower>(policy::PhaseKind, Scope)> node_power = {};
   // Joules of the whole node from one moment of clock_s to another, as known now; nullopt if they
-  // are not known. With both moments alike it takes a reading. Empty: there is no counter.
+  // are not known. With both moments alike it takes a reading. The function is empty if there is no
+  // counter.
   std::function<std::optional<double>(double from_s, double to_s)> node_joules = {};
   // Gives monotonic seconds. If it is empty, the clock of the machine is used.
   std::function<double()> clock_s = {};

@@ -84,7 +84,7 @@ class Openings {
   std::vector<int> descriptions_, memories_, controlling_;
   struct Ends {
     int read = -1, write = -1;
-    // Whether the end belongs to a description of the job.
+    // Says whether the end belongs to a description of the job.
     bool is_read_given = false, is_write_given = false;
   };
   std::vector<Ends> channels_;

@@ -232,7 +232,7 @@ struct Channel {
   std::uint32_t capacity_bytes = 0;
   std::uint32_t type = 0;  // from format version 6 on kPackets: each piece is a packet (O_DIRECT)
   std::vector<ByteVector> forward, backward;  // pieces in their order; only `forward` is used
-  // What follows is that of a named pipe, and is stored from format version 2 on.
+  // The path of a named pipe is stored from format version 2 on.
   std::string path;
   std::uint32_t mode = 0;
 };

@@ -1,5 +1,5 @@
-// Names of directories and files in a tier. Nothing read from a checkpoint file ever becomes a
-// path: names are made here, and names found in a directory count only if they parse.
+// Names of directories and files in a tier. No text from a checkpoint file ever becomes a path:
+// names are made here, and names found in a directory count only if they parse.
 //
 //   <root>/<job key>[/<node>]/ v<number>-i<incarnation>-<commit id>/ r<rank>.img
 //   g<group>-p<member>.img  manifest.a manifest.b

@@ -32,7 +32,7 @@ class Slot {
   const sys::File& file() const { return file_; }
   std::uint64_t capacity() const { return capacity_; }
   const std::string& name() const { return name_; }  // name in spare/
-  // Whether it is part of a version, and not in spare/.
+  // Returns whether it is part of a version, and not in spare/.
   bool is_settled() const { return is_settled_; }
   bool is_open() const { return file_.is_open(); }
 

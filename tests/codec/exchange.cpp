@@ -32,7 +32,7 @@ ByteVector get_file(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Nothing, or what is wrong. The raw data come along: functions like sin may differ, too.
+// Returns nothing, or what is wrong. The raw data come along: functions like sin may differ, too.
 std::string exchange(bool writes, const std::string& stem, const Method& method, const Shape& shape,
                      test::Kind kind) {
   const ByteVector raw = writes ? test::data_of(kind, shape) : get_file(stem + ".raw");

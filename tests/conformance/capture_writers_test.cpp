@@ -34,7 +34,8 @@ constexpr std::size_t kWrittenBytes = 1000;
 class Writer {
  public:
   virtual ~Writer() = default;
-  // Once, before anything is captured. False if this machine has no such writer.
+  // It is called once, before anything is captured, and returns false if this machine has no such
+  // writer.
   virtual bool prepare(MutableBytes) { return true; }
   // Puts kWrittenBytes of `value` at `at` in the memory.
   virtual bool write(MutableBytes memory, std::size_t at, std::byte value) = 0;

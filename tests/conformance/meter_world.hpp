@@ -42,7 +42,7 @@ class MeterWorld {
   virtual std::string meter() const { return name(); }
   virtual double range_j() const { return 0; }  // range of its counters; 0 if they do not go round
   virtual bool needs_permission() const { return true; }
-  // Reading this part fails from now on; 0: no longer. False if it cannot.
+  // Lets reads of this part fail from now on; 0 ends that. Returns false if they cannot fail.
   virtual bool fail(std::size_t part, int error) = 0;
   virtual void deny() = 0;  // nothing can be opened
   virtual std::unique_ptr<MeterWorld> without_sources() const = 0;

@@ -277,7 +277,7 @@ TEST_P(TierTest, PublishesNothingInAVersionWhoseDirectoryWasReplaced) {
   EXPECT_TRUE(check_whole(tier, version_of(1)));
 }
 
-// Nothing there outlives the machine, and the death of a process loses nothing that was written.
+// No file there outlives the machine, and the death of a process loses nothing that was written.
 TEST(TierInMemory, IsNotSynced) {
   for (const bool is_memory : {false, true}) {
     test_support::VolatileDisk disk;

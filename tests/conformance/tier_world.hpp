@@ -64,8 +64,9 @@ struct Stored {
 // All of them: acquire, write, settle, sync, publish.
 Result<Stored> store_version(store::Tier& tier, const Content& content);
 
-// Whether the version is there with its manifest, and all of its image is sound: Code::not_found if
-// there is no manifest, Code::corrupt if there is one and not the image that it promises.
+// Returns whether the version is there with its manifest, and all of its image is sound. The result
+// is Code::not_found if there is no manifest, and Code::corrupt if there is one without the image
+// that it promises.
 Status check_whole(const store::Tier& tier, const format::VersionId& version);
 
 // For the names of tests.

@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Capture,
                            return name;
                          });
 
-// With copy-on-write in the background.
+// Captures with copy-on-write in the background.
 class BehindTheProgram : public Capture {
  protected:
   void SetUp() override {

@@ -47,8 +47,8 @@ struct Shape {
 using Body = std::function<void(library::Engine& engine, Program& program, std::uint32_t rank)>;
 Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body);
 
-// Runs one more start that restarts from the newest version. Empty text: no version (and no rank's
-// memory was touched).
+// Runs one more start that restarts from the newest version. The text is empty if there was no
+// version, and then no rank's memory was touched.
 struct Restarted {
   Status status;
   std::uint64_t version = 0;

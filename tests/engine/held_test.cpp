@@ -17,7 +17,7 @@ constexpr std::uint64_t kGoesOnFor = 5;  // versions after the one in which call
 constexpr std::size_t kKept = 2;         // versions of each level
 constexpr char kKeeping[] = "[level1]\nkeep = 2\n[level2]\nkeep = 2\n";
 
-// Whether the program waits for a version before it takes the next one.
+// Says whether the program waits for a version before it takes the next one.
 enum class Pace { waits, hurries };
 
 struct HeldCase {

@@ -78,7 +78,7 @@ class FaultKernel final : public sys::Kernel {
 
   std::uint64_t calls(Call call = Call::any) const;
   bool stopped() const;
-  // Whether the planned call has come. A sweep ends where it has not.
+  // Returns whether the planned call has come. A sweep ends where it has not.
   bool reached() const;
   // Every call from now on as "fsync v3/r0.img", with "= -5" behind it if it failed. Paths below
   // `root` lose it.

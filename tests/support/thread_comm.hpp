@@ -17,8 +17,8 @@ namespace diapause::test_support {
 // Shared by the ranks of one job. It lives as long as its Comms.
 class ThreadJob {
  public:
-  // Whether a rank may communicate in other threads than the one that got its Comm. Where it may
-  // not, a call that does so fails.
+  // Says whether a rank may communicate in other threads than the one that got its Comm. Where it
+  // may not, a call that does so fails.
   enum class Threads { any, one };
 
   ThreadJob(std::uint32_t ranks, std::uint32_t ranks_per_node, Threads threads = Threads::any)

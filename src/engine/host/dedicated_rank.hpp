@@ -31,7 +31,7 @@ class DedicatedRank {
   LogSink log_;
   LedgerWriter ledger_;
   std::unique_ptr<sys::StopSignals> signals_;
-  // Null after serving, or if the other ranks work in their calls.
+  // It is null after serving, or if the other ranks work in their calls.
   std::unique_ptr<NodeWorker> worker_;
 };
 

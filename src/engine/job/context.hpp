@@ -68,8 +68,8 @@ class Tiers {
     close(kind);
     give_reason(kind, std::move(why), true);
   }
-  // Closes a tier for writing. What lies there can still be read, and the lock stays. `may_hold`
-  // says whether the tier may hold something of the job.
+  // Closes a tier for writing. Files that lie there can still be read, and the lock stays.
+  // `may_hold` says whether the tier may hold something of the job.
   void keep_to_read(config::TierKind kind, Error why, bool may_hold) {
     Place& place = at(kind);
     if (place.open != nullptr) {

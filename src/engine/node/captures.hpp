@@ -42,7 +42,7 @@ struct Captures {
   std::vector<Image> images;  // by rank; they must not be used if the capture failed here
   Status result;              // the reason for which the capture failed, if it did
   // The sources for level 4 without images in the node tier: the data are written directly from
-  // where they are. Empty if that is impossible.
+  // where they are. It is empty if that is impossible.
   std::vector<std::unique_ptr<RawImageSource>> direct;
   bool is_direct = false;  // direct writing is wanted
   // If set, no new version is made: files of this one are missing. `images` has those of the

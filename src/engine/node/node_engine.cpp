@@ -148,8 +148,8 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
   parts_ = {};
   Status done;
   {
-    // Compression happens while the file is written. Whether this version will be compressed is
-    // taken from the last one.
+    // Compression happens while the file is written. This version is taken to be compressed if the
+    // last one was.
     const bool compresses = step.level == 4 && !encoded_.empty();
     const auto kind = compresses ? policy::PhaseKind::compress : policy::PhaseKind::write;
     governor::PhaseGuard governed = governor_.begin_phase(step.phase, kind, bytes);

@@ -375,7 +375,8 @@ class Fetch::Fetcher {
     return result;
   }
 
-  // True on all ranks if nobody found anything bad; else everybody takes the bad files out.
+  // Returns true on all ranks if none has found anything bad. Otherwise all ranks take the bad
+  // files out.
   Result<bool> all_sound(const std::vector<Bad>& mine) {
     DIAPAUSE_TRY_ASSIGN(const Gathered<Bad> all,
                         gather_values<Bad>(context_, {}, mine, "a rank's report of damaged files"));

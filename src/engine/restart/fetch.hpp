@@ -53,8 +53,8 @@ class Fetch {
   Result<FetchedVersion> get();
 
   // After Purpose::place: `mine` tells whether the image that get() gave to this rank was sound
-  // when it was read. True if all ranks' were. Else get() gives images from other sources, and
-  // checks them before.
+  // when it was read. Returns true if the images of all ranks were. Otherwise get() gives images
+  // from other sources, and checks them before.
   Result<bool> was_sound(const Status& mine);
 
   // Gives the slot in which this rank's image lies, if it was made in the tier where its file is

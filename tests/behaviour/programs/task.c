@@ -177,7 +177,7 @@ void write_result(const struct task* task, uint64_t digest) {
   free(digests);
 }
 
-/* True if a version was restored. */
+/* Returns true if a version was restored. */
 static bool restart(struct task* task, const struct program* program) {
   diapause_restart_info info;
   const int begun = diapause_restart_begin(task->diapause, DIAPAUSE_NEWEST, &info);
@@ -205,7 +205,7 @@ static void checkpoint(struct task* task, const struct program* program) {
   }
 }
 
-/* Whether the program goes on; says why not. */
+/* Returns whether the program goes on, and says why not. */
 static bool may_go_on(const struct task* task) {
   diapause_stop_info info;
   if (!task->snapshot || diapause_should_stop(task->diapause, &info) == DIAPAUSE_GO_ON) return true;
@@ -213,7 +213,7 @@ static bool may_go_on(const struct task* task) {
   return false;
 }
 
-/* True when all steps are done; false if the program had to stop. */
+/* Returns true when all steps are done; false if the program had to stop. */
 static bool compute(struct task* task, const struct program* program, bool fresh) {
   if (program->resume != NULL) program->resume(task);
   while (task->done < task->steps) {
@@ -228,7 +228,7 @@ static bool compute(struct task* task, const struct program* program, bool fresh
   return true;
 }
 
-/* Whether this rank computes. */
+/* Returns whether this rank computes. */
 static bool opened(struct task* task) {
   if (task->plain) return true;
   if (!succeeded(task, "open",

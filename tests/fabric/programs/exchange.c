@@ -306,7 +306,7 @@ static int is_done(const struct side* side) {
   return !side->is_waiting;
 }
 
-// Whether the other will send something in any case.
+// Returns whether the other will send something in any case.
 static int may_wait(const struct side* side) {
   int is_complete = 1;
   for (int pair = 0; pair < kPairs; ++pair) {
