@@ -1,4 +1,5 @@
-"""`diapause power align`: by how much the clock of an external meter differs, by correlation of its power with a trace of the same time."""
+"""Finds for `diapause power align` by how much the clock of an external meter differs. It
+correlates the meter's power with a trace of the same time."""
 
 from __future__ import annotations
 
@@ -45,13 +46,15 @@ class Meter:
             return self
         first = np.flatnonzero(np.diff(np.floor(self.ends_s / period_s), prepend=-np.inf))
         after = np.append(first[1:], len(self.ends_s))
-        return Meter(self.name, self.ends_s[after - 1], np.add.reduceat(self.watts, first) / (after - first))
+        return Meter(self.name, self.ends_s[after - 1],
+                     np.add.reduceat(self.watts, first) / (after - first))
 
 
 def _cells(path):
     """The names of the columns, and the cells of each line."""
     try:
-        with opened(path) as file, io.TextIOWrapper(file, "utf-8-sig", "replace", newline="") as text:
+        with opened(path) as file, io.TextIOWrapper(file, "utf-8-sig", "replace",
+                                                    newline="") as text:
             reader = csv.reader(text)
             head, *lines = list(reader) or [[]]
     except OSError as error:
@@ -62,7 +65,8 @@ def _cells(path):
 
 
 def _points(lines, column):
-    """(time, value) of each line that has both, by time; lines of the same time stay in their order."""
+    """(time, value) of each line that has both, by time; lines of the same
+    time stay in their order."""
     points = []
     for cells in lines:
         try:
@@ -81,14 +85,17 @@ def _of_power(name, points, watts):
 
 
 def _of_energy(name, points, joules):
-    """Of lines of the same time the last one counts. Nothing is told by a stretch in which a counter was reset, or that is a hole."""
+    """Of lines of the same time the last one counts. Nothing is told by a stretch in which a
+    counter was reset, or that is a hole."""
     times_s, found = np.unique(points[::-1, 0], return_index=True)
     seconds, more = np.diff(times_s), joules * np.diff(points[::-1, 1][found])
-    return Meter(name, times_s[1:], more / seconds).where((more >= 0) & (seconds < 1.5 * np.median(seconds)))
+    return Meter(name, times_s[1:], more / seconds).where(
+        (more >= 0) & (seconds < 1.5 * np.median(seconds)))
 
 
 def read_meter(path, column=None):
-    """One column of the CSV file of an external meter; without a name the first one that has power or energy."""
+    """One column of the CSV file of an external meter; without a name the first one
+    that has power or energy."""
     names, lines = _cells(path)
     if not names or names[0] not in TIMES:
         raise Trouble(f"{path}: the first column must be one of {', '.join(TIMES)}")
@@ -96,11 +103,13 @@ def read_meter(path, column=None):
     wanted = column or next(
         (name for name, unit in rails.items() if unit in WATTS or unit in JOULES), None)
     if wanted not in rails or rails[wanted] not in {**WATTS, **JOULES}:
-        raise Trouble(f"{path}: has no column {wanted or 'of power or energy'}; there are {', '.join(rails) or 'none'}")
+        raise Trouble(f"{path}: has no column {wanted or 'of power or energy'}; there are "
+                      f"{', '.join(rails) or 'none'}")
     points = _points(lines, names.index(wanted, 1))
     points[:, 0] *= TIMES[names[0]]
     if (several := len(np.unique(points[:, 0]))) < LEAST_LINES:
-        raise Trouble(f"{path}: has readings of {wanted} at {several} times, and {LEAST_LINES} are needed")
+        raise Trouble(
+            f"{path}: has readings of {wanted} at {several} times, and {LEAST_LINES} are needed")
     unit = rails[wanted]
     if unit in JOULES:
         return _of_energy(wanted, points, JOULES[unit])
@@ -108,7 +117,8 @@ def read_meter(path, column=None):
 
 
 def _sums_at_lags(ours, theirs):
-    """Of ours[i + lag] * theirs[i] for all lags from -(len(theirs) - 1) to len(ours) - 1: an array for each of ours and theirs."""
+    """Of ours[i + lag] * theirs[i] for all lags from -(len(theirs) - 1) to len(ours) - 1: an array
+    for each of ours and theirs."""
     length = ours.shape[1] + theirs.shape[1] - 1
     size = 1 << (length - 1).bit_length()
     ours, theirs = np.fft.rfft(ours, size), np.fft.rfft(theirs[:, ::-1], size)
@@ -116,8 +126,9 @@ def _sums_at_lags(ours, theirs):
 
 
 def _correlations(meter, times_s, joules, long_s):
-    """Of the meter's power with that of the trace over stretches so long: the offsets at which the two overlap, and for each the
-    correlation, or NaN where too few lines have a counterpart. The meter's times are rounded to the steps of the offsets."""
+    """Of the meter's power with that of the trace over stretches so long: the offsets at which the
+    two overlap, and for each the correlation, or NaN where too few lines have a counterpart. The
+    meter's times are rounded to the steps of the offsets."""
     step_s = long_s / STEPS
     since_s = times_s - times_s[0]  # of 1970 a step would have few digits
     grid = long_s + step_s * np.arange(1 + (since_s[-1] - long_s) // step_s)
@@ -132,7 +143,8 @@ def _correlations(meter, times_s, joules, long_s):
         mean, their_mean = of(1, 0) / count, of(0, 1) / count
         variance, their_variance = of(2, 0) / count - mean ** 2, of(0, 2) / count - their_mean ** 2
         found = (of(1, 1) / count - mean * their_mean) / np.sqrt(variance * their_variance)
-    varies = (variance > ROUNDING * np.mean(ours ** 2)) & (their_variance > ROUNDING * np.mean(theirs ** 2))
+    varies = ((variance > ROUNDING * np.mean(ours ** 2))
+              & (their_variance > ROUNDING * np.mean(theirs ** 2)))
     found[~varies | (count < max(LEAST_LINES, len(theirs) / 4))] = np.nan
     lags = np.arange(1 - in_places.shape[1], len(grid))
     return times_s[0] + long_s - meter.ends_s[0] + lags * step_s, found
@@ -143,7 +155,8 @@ def _peak(correlations):
     at = int(np.nanargmax(correlations))
     lower = np.flatnonzero(~(correlations >= correlations[at] - LEAST_DISTANCE))  # or NaN
     first, last = lower[lower < at], lower[lower > at]
-    return slice(int(first[-1]) + 1 if len(first) else 0, int(last[0]) if len(last) else len(correlations))
+    return slice(int(first[-1]) + 1 if len(first) else 0,
+                 int(last[0]) if len(last) else len(correlations))
 
 
 def _top(offsets, correlations):
@@ -165,31 +178,38 @@ class Alignment:
 
 
 def _comparable(meter, times_s, within_s):
-    """The lines that can have a counterpart in the trace. Trouble if they are too few, or too many."""
-    meter = meter.where((meter.ends_s + within_s >= times_s[0]) & (meter.ends_s - within_s <= times_s[-1]))
+    """The lines that can have a counterpart in the trace. Trouble if they are
+    too few, or too many."""
+    meter = meter.where(
+        (meter.ends_s + within_s >= times_s[0]) & (meter.ends_s - within_s <= times_s[-1]))
     # What is shorter than the trace's period cannot be compared with it.
     meter = meter.not_finer(float(np.median(np.diff(times_s))))
     if len(meter.ends_s) < LEAST_LINES or times_s[-1] - times_s[0] < meter.apart_s:
         raise _apart(meter, within_s)
     steps = (times_s[-1] - times_s[0] + meter.ends_s[-1] - meter.ends_s[0]) / meter.apart_s * STEPS
     if steps > MOST_STEPS:
-        raise Trouble(f"{meter.name}: trace and meter are too long for lines that are {meter.apart_s:g} s apart; give an hour of them")
+        raise Trouble(f"{meter.name}: trace and meter are too long for lines that are "
+                      f"{meter.apart_s:g} s apart; give an hour of them")
     return meter
 
 
 def _apart(meter, within_s):
-    return Trouble(f"{meter.name}: within {within_s:g} s of each other, meter and trace have no {LEAST_LINES} lines of the same time; "
-                   "record a trace while the meter runs, or give --within")
+    return Trouble(f"{meter.name}: within {within_s:g} s of each other, meter and trace have no "
+                   f"{LEAST_LINES} lines of the same time; record a trace while the meter runs, or "
+                   "give --within")
 
 
 def _tops_of_parts(meter, times_s, joules, near):
     """Which of the near offsets each part of the meter's time would have."""
     tops = []
     for ends, watts in zip(np.array_split(meter.ends_s, PARTS), np.array_split(meter.watts, PARTS)):
-        beside = slice(*np.searchsorted(times_s, (ends[0] + near[0] - 2 * meter.apart_s, ends[-1] + near[-1] + 2 * meter.apart_s)))
+        beside = slice(*np.searchsorted(times_s,
+                                        (ends[0] + near[0] - 2 * meter.apart_s,
+                                         ends[-1] + near[-1] + 2 * meter.apart_s)))
         times = times_s[beside]
         if len(times) and times[-1] - times[0] > meter.apart_s:
-            offsets, correlations = _correlations(Meter(meter.name, ends, watts), times, joules[beside], meter.apart_s)
+            offsets, correlations = _correlations(Meter(meter.name, ends, watts), times,
+                                                  joules[beside], meter.apart_s)
             is_near = (offsets >= near[0]) & (offsets <= near[-1])
             if not np.isnan(correlations[is_near]).all():
                 tops.append(_top(offsets[is_near], correlations[is_near]))
@@ -197,7 +217,8 @@ def _tops_of_parts(meter, times_s, joules, near):
 
 
 def align(meter, times_s, joules, within_s):
-    """`joules`: of the trace since its beginning, at `times_s` by this machine's clock. Trouble if the offset cannot be told."""
+    """`joules`: of the trace since its beginning, at `times_s` by this machine's clock. Trouble if
+    the offset cannot be told."""
     meter = _comparable(meter, times_s, within_s)
     offsets, correlations = _correlations(meter, times_s, joules, meter.apart_s)
     correlations[np.abs(offsets) > within_s] = np.nan
@@ -208,10 +229,12 @@ def align(meter, times_s, joules, within_s):
     others = np.concatenate([correlations[:peak.start], correlations[peak.stop:]])
     second = float(np.nanmax(others)) if not np.isnan(others).all() else highest
     if highest < LEAST_CORRELATION or highest - second < LEAST_DISTANCE:
-        raise Trouble(f"{meter.name}: the offset cannot be told: the best correlation is {highest:.2f}, and the next best {second:.2f}; "
-                      "make the machine busy and idle at irregular times while both record")
+        raise Trouble(f"{meter.name}: the offset cannot be told: the best correlation is "
+                      f"{highest:.2f}, and the next best {second:.2f}; make the machine busy and "
+                      "idle at irregular times while both record")
     tops = _tops_of_parts(meter, times_s, joules, offsets[peak])
-    scatter_s = T_OF_PARTS * np.std(tops, ddof=1) / len(tops) ** 0.5 if len(tops) > 1 else 2 * meter.apart_s
+    scatter_s = (T_OF_PARTS * np.std(tops, ddof=1) / len(tops) ** 0.5 if len(tops) > 1
+                 else 2 * meter.apart_s)
     # Whether the meter shows the mean of the time before or a moment nobody knows.
     return Alignment(_top(offsets, correlations), float(scatter_s) + meter.apart_s / 2, highest)
 
@@ -225,5 +248,5 @@ def run(meter_file, trace_file, column=None, within_s=600.0):
     times_s = trace.started_unix_s + np.array(trace.seconds)
     joules = np.array(trace.joules)[:, trace.total_domains].sum(axis=1)
     found = align(meter, times_s, joules, within_s)
-    print(f"energy.stream_offset_s = {found.offset_s:.2f}   # +- {found.off_s:.2f} s; correlation of {meter.name} with the trace: "
-          f"{found.correlation:.2f}")
+    print(f"energy.stream_offset_s = {found.offset_s:.2f}   # +- {found.off_s:.2f} s; correlation "
+          f"of {meter.name} with the trace: {found.correlation:.2f}")

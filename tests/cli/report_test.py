@@ -16,7 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import samples  # noqa: E402  from there
 
 # A word that is to be shown as it is, and would do something if it were taken for more than text.
-EVIL = "<script>throw 1</script>\"'><img src=http://127.0.0.1:9/x onerror=alert(1)>$\\frac{1$&lt;\u202e\u0000"
+EVIL = ("<script>throw 1</script>\"'><img src=http://127.0.0.1:9/x "
+        "onerror=alert(1)>$\\frac{1$&lt;\u202e\u0000")
 
 
 def heat(tiers, name, **settings):
@@ -100,7 +101,8 @@ class JobTest(ReportTest):
 
     def test_a_telephone_needs_no_page_that_is_wider_than_it_is(self):
         self.diapause("report", self.leave("run.jsonl", samples.RUN), "-o", self.page)
-        _, seen = browser.look(self.page, self.scratch, size="500,2000")  # the narrowest window of the browser
+        # This is the narrowest window of the browser.
+        _, seen = browser.look(self.page, self.scratch, size="500,2000")
         self.assertLessEqual(seen["width"], 500)
 
     def test_work_that_was_not_lost_is_not_told_as_none(self):

@@ -21,7 +21,8 @@ class AlignmentTest(unittest.TestCase):
         self.chance = random.Random(5)
 
     def leave(self, power, offset_s, seconds=180, apart_s=1.0):
-        """A trace at 10 Hz of half the node, and a meter of all of it that shows the mean of the second before by a clock that is wrong."""
+        """A trace at 10 Hz of half the node, and a meter of all of it that shows the mean of the
+        second before by a clock that is wrong."""
         fine = np.arange(0, seconds, 0.01)
         joules = np.concatenate([[0], np.cumsum(power(fine) * 0.01)])[:-1]
         head = {"schema": 1, "what": "diapause power trace", "host": "n1",
@@ -36,7 +37,8 @@ class AlignmentTest(unittest.TestCase):
         with open(self.scratch / "meter.csv", "w") as file:
             file.write("time_s,node_w\n")
             for end in np.arange(apart_s, seconds, apart_s):
-                watts = (np.interp(end, fine, joules) - np.interp(end - apart_s, fine, joules)) / apart_s + 80 + self.chance.gauss(0, 2)
+                watts = ((np.interp(end, fine, joules) - np.interp(end - apart_s, fine, joules))
+                         / apart_s + 80 + self.chance.gauss(0, 2))
                 file.write(f"{BEGAN_S + end - offset_s:.3f},{watts:.1f}\n")
 
     def found(self, within_s=60.0):

@@ -1,4 +1,4 @@
-"""What is made of the runs of `study failures`, with runs of which the truth is known."""
+"""Tests what is made of the runs of `study failures`, with runs of which the truth is known."""
 
 import argparse
 import dataclasses
@@ -30,7 +30,8 @@ def arguments(**more):
 
 
 def played(kills, costs=TRUE, begin_unix_s=1000.0):
-    """A run of these costs that is killed so many seconds of work behind a checkpoint: {version of the checkpoint: (class, seconds)}."""
+    """A run of these costs that is killed so many seconds of work behind a checkpoint: {version of
+    the checkpoint: (class, seconds)}."""
     now_s, done, start, left = begin_unix_s + costs.start_s, 0, 1, dict(kills)
     told = {"begin_unix_s": begin_unix_s, "kills": [], "checkpoints": [], "restored": [],
             "iterations": ITERATIONS}
@@ -119,7 +120,8 @@ class FailuresTest(unittest.TestCase):
             self.assertNotEqual(shape.iterations % shape.interval, 0)
 
     def test_a_launcher_ends_with_all_that_it_has_started(self):
-        script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1, flush=True); input()'])"
+        script = ("import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1, "
+                  "flush=True); input()'])")
         launcher = subprocess.Popen(["sh", "-c", '"$0" -c "$1"; true', sys.executable, script],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
@@ -156,7 +158,8 @@ class StudyTest(unittest.TestCase):
     def test_what_is_off_is_told_with_what_it_may_be(self):
         exact = self.study([9.9, 9.9, 10.1, 10.1])
         self.assertAlmostEqual(exact.off().mean, 0, 9)
-        self.assertAlmostEqual(exact.off().half, 1.96 * 0.2 / 2**0.5 / 2**0.5 / 10, 9)  # of two calibrations
+        # There were two calibrations.
+        self.assertAlmostEqual(exact.off().half, 1.96 * 0.2 / 2**0.5 / 2**0.5 / 10, 9)
         self.assertIn("0.0 % +- 2.0 %, within 5 %", exact.verdict())
         self.assertIn("+10.0 % +- 2.0 %, not within 5 %",
                       self.study([10.9, 10.9, 11.1, 11.1]).verdict())
@@ -168,7 +171,8 @@ class StudyTest(unittest.TestCase):
         slower, slowest = (dataclasses.replace(TRUE, iteration_s=seconds)
                            for seconds in (0.03, 0.04))
         study = self.study([10.0] * 6, calibrations=(TRUE, slower, slowest))
-        for number, expected in enumerate((12.5, 12.5, 17.5, 17.5, 20.0, 20.0)):  # 10, 15 and 20 s with one of them alone
+        # With one of them alone it would be 10, 15 or 20 s.
+        for number, expected in enumerate((12.5, 12.5, 17.5, 17.5, 20.0, 20.0)):
             self.assertAlmostEqual(study.predicted[number]["seconds"], expected, 9)
         half = dict(CALIBRATION)
         del half[300]

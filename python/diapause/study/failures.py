@@ -1,7 +1,8 @@
-"""`diapause study failures`: heat among injected failures, a second for an hour, beside `diapause simulate` with the same ones.
+"""`diapause study failures`: heat among injected failures, a second for an hour, beside `diapause
+simulate` with the same ones.
 
-Calibration runs, between the others, tell what an iteration, a checkpoint and a restart cost. The runs that are predicted take no
-part in that.
+Calibration runs, between the others, tell what an iteration, a checkpoint and a restart cost. The
+runs that are predicted take no part in that.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def _mean_time(text):
 
 
 def _mean_times(arguments):
-    """Seconds between failures of a class in the job: of those that were not told, a half of the work for processes, a node a third as
-    often."""
+    """Seconds between failures of a class in the job: of those that were not told, a half of the
+    work for processes, a node a third as often."""
     told = dict(arguments.mtbf or ())
     process_s = told.get("process", arguments.seconds / 2)
     return {"process": process_s, "node": told.get("node", 3 * process_s)}
@@ -110,13 +111,14 @@ class Shape:
 
 
 def told_by(ledger):
-    """Of each checkpoint that held and each restart what costs are taken from. A checkpoint that puts back what a failure has taken of the
-    version that was restored is a part of the restart."""
+    """Of each checkpoint that held and each restart what costs are taken from. A checkpoint that
+    puts back what a failure has taken of the version that was restored is a part of the restart."""
     restored = {line.incarnation: records.count(line.fields, "version")
                 for line in ledger.events("restart")}
     checkpoints = []
     for line in ledger.events("checkpoint"):
-        version, blocked_s = records.count(line.fields, "version"), records.duration(line.fields, "blocked_s")
+        version, blocked_s = (records.count(line.fields, "version"),
+                              records.duration(line.fields, "blocked_s"))
         held = records.count(line.fields, "level_reached") and None not in (version, blocked_s)
         if held and restored.get(line.incarnation) != version:
             checkpoints.append([line.incarnation, line.unix_s, version, blocked_s])
@@ -137,7 +139,8 @@ def plan_of(arguments):
                                  arguments.seconds + 3 * START_S,
                                  lambda directory: shape.calibrate(directory, parent)))
         made.append(runs.Run(f"run-{number + 1}", f"among failures, {number + 1}", among_failures_s,
-                             lambda directory, number=number: shape.run(_failures(arguments, number), directory, parent)))
+                             lambda directory, number=number: shape.run(
+                                 _failures(arguments, number), directory, parent)))
     return runs.Plan(arguments.output, options.settings(arguments), made)
 
 
@@ -175,7 +178,8 @@ class Costs:
 
 
 def costs_of(calibrations):
-    """Means over some runs with a failure of each class. Trouble if they do not tell all of them."""
+    """Means over some runs with a failure of each class. Trouble if they do
+    not tell all of them."""
     found = {"iteration": [], "checkpoint": [], "start": [], "end": [],
              **{kind: [] for kind in CLASSES}}
     iterations = work_s = 0.0
@@ -197,7 +201,8 @@ def costs_of(calibrations):
         _add_edges(one, iteration_s, found)
     missing = [name for name, values in found.items() if not values and name != "iteration"]
     if missing:
-        raise Trouble(f"the calibration runs do not tell what this takes: {', '.join(missing)}; give more --seconds")
+        raise Trouble(f"the calibration runs do not tell what this takes: {', '.join(missing)}; "
+                      "give more --seconds")
     means = {name: statistics.fmean(values) for name, values in found.items() if values}
     return Costs(iteration_s, means["checkpoint"], means["start"],
                  {kind: means[kind] for kind in CLASSES}, means["end"])
@@ -234,7 +239,8 @@ class Simulator:
         self.shape = _shape(arguments)
 
     def with_failures(self, costs, failures):
-        """Seconds that the run takes among these failures, checkpoints in it, and restarts by class."""
+        """Seconds that the run takes among these failures, checkpoints in it,
+        and restarts by class."""
         until_s = _until_s(self.arguments)
         trace = written(self.arguments.output.resolve() / "failures.csv",
                         trace_of(failures, costs.start_s, until_s))
@@ -248,13 +254,15 @@ class Simulator:
                 + whole["restarts from level 2"]["mean"]}
 
     def at_random(self, costs):
-        """(mean seconds, half the width of the interval that holds the mean with 95 %) over failures of the same means."""
+        """(mean seconds, half the width of the interval that holds the mean with 95 %) over
+        failures of the same means."""
         wall = self._play(costs, "--replicas", RANDOM_REPLICAS)["whole"]["wall time"]
         return costs.start_s + wall["mean"] + costs.end_s, wall["half_width"]
 
     def _play(self, costs, *more):
         def level(number, kind):
-            return f"--level={number}:blocked={costs.checkpoint_s}s,behind=0s,restart={max(costs.restart_s[kind], 0)}s,down=0s"
+            return (f"--level={number}:blocked={costs.checkpoint_s}s,behind=0s,"
+                    f"restart={max(costs.restart_s[kind], 0)}s,down=0s")
 
         shape = self.shape
         means = [f"--mtbf={kind}={seconds}s"
@@ -299,7 +307,8 @@ class Study:
         self.at_random, self.at_random_half = simulator.at_random(self.costs)
 
     def _costs_near(self, number):
-        """From the calibrations before and behind the run; from all where these do not tell them."""
+        """From the calibrations before and behind the run; from all where
+        these do not tell them."""
         before = number // CALIBRATE_EVERY
         try:
             return costs_of(self.calibrations[before:before + 2])
@@ -313,8 +322,8 @@ class Study:
         return statistics.fmean(one["seconds"] for one in self.predicted)
 
     def off(self):
-        """By which share measured runs take longer than predicted, all together. Runs that share a calibration err alike, and count as one
-        for what it may be off."""
+        """By which share measured runs take longer than predicted, all together. Runs that share a
+        calibration err alike, and count as one for what it may be off."""
         beside = [real["seconds"] - told["seconds"]
                   for real, told in zip(self.measured, self.predicted)]
         groups = [beside[i:i + CALIBRATE_EVERY] for i in range(0, len(beside), CALIBRATE_EVERY)]
@@ -326,10 +335,11 @@ class Study:
     def verdict(self):
         off = self.off()
         within = abs(off.mean) <= GOAL
-        text = (f"{len(self.measured)} runs took {self.mean_measured().text()} s on the mean, and {self.mean_predicted():.2f} s are "
-                f"predicted for the same failures: {100 * off.mean:+.1f} %"
-                f"{'' if off.half is None else f' +- {100 * off.half:.1f} %'}, {'within' if within else 'not within'} "
-                f"{100 * GOAL:.0f} %.")
+        text = (f"{len(self.measured)} runs took {self.mean_measured().text()} s on the mean, and "
+                f"{self.mean_predicted():.2f} s are predicted for the same failures: "
+                f"{100 * off.mean:+.1f} %"
+                f"{'' if off.half is None else f' +- {100 * off.half:.1f} %'}, "
+                f"{'within' if within else 'not within'} {100 * GOAL:.0f} %.")
         if off.half is not None and off.half > GOAL:
             text += " The runs are too few, or the machine too unsteady, to tell that for sure."
         return text
@@ -409,15 +419,20 @@ class Study:
     def _notes(self):
         here, one, means = runs.machine(), self.arguments, _mean_times(self.arguments)
         shape = _shape(one)
-        return [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; heat with {one.ranks} ranks on {shape.nodes} emulated "
-                f"nodes, {one.size:g} MB of a rank, {shape.iterations} iterations of at least {ITERATION_MS:g} ms, a checkpoint of level 2 "
-                f"every {shape.interval} of them. The mean time between failures is {means['process']:g} s for processes and "
-                f"{means['node']:g} s for nodes: take seconds for hours.",
-                "A failure kills all ranks at once; that of a node also removes what it holds in memory. The job is started again at once. "
-                "Failures that come while it starts take the start with them, here and in the simulation.",
-                f"Costs are from {len(self.calibrations)} runs of their own, taken between the others, with a failure of each class: for each "
-                "run those of the calibrations before and behind it. The times of the predicted runs are in no cost. The table of costs has "
-                "the means of all, from which the run time among other failures is predicted, too."]
+        return [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; heat with "
+                f"{one.ranks} ranks on {shape.nodes} emulated nodes, {one.size:g} MB of a rank, "
+                f"{shape.iterations} iterations of at least {ITERATION_MS:g} ms, a checkpoint of "
+                f"level 2 every {shape.interval} of them. The mean time between failures is "
+                f"{means['process']:g} s for processes and {means['node']:g} s for nodes: take "
+                "seconds for hours.",
+                "A failure kills all ranks at once; that of a node also removes what it holds in "
+                "memory. The job is started again at once. Failures that come while it starts take "
+                "the start with them, here and in the simulation.",
+                f"Costs are from {len(self.calibrations)} runs of their own, taken between the "
+                "others, with a failure of each class: for each run those of the calibrations "
+                "before and behind it. The times of the predicted runs are in no cost. The table "
+                "of costs has the means of all, from which the run time among other failures is "
+                "predicted, too."]
 
     @staticmethod
     def _table(name, rows):

@@ -1,4 +1,5 @@
-"""A job that is started again after each failure, and the failures that end it: drawn beforehand, or when it has come so far."""
+"""Starts a job again after each failure, and injects the failures that end it: at times that are
+drawn beforehand, or when it has come so far."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def drawn(mean_times, nodes, until_s, seed):
 
 
 def trace_of(failures, begin_s, until_s):
-    """The bytes of a file for `diapause simulate --trace`. The job begins to work at `begin_s`; the last line is behind its end."""
+    """The bytes of a file for `diapause simulate --trace`. The job begins to work at `begin_s`; the
+    last line is behind its end."""
     rows = [f"{max(one.time_s - begin_s, 0.0):.6f},{one.kind},{one.node}" for one in failures]
     return "\n".join(["time_s,class,node", *rows, f"{until_s:.6f},process,0", ""]).encode()
 
@@ -51,7 +53,8 @@ def trace_of(failures, begin_s, until_s):
 
 
 def endure(words, directory, where, failures):
-    """Starts the job until it is done, and lets it fail meanwhile. What there is to know of the starts and failures."""
+    """Starts the job until it is done, and lets it fail meanwhile. What there is to know of
+    the starts and failures."""
     begin_s, begin_unix_s, kills, left = time.monotonic(), time.time(), [], list(failures)
     while True:
         with open(directory / "said", "w+b") as said:
@@ -73,8 +76,9 @@ def endure(words, directory, where, failures):
 
 @contextlib.contextmanager
 def started(words, environment, **more):
-    """The launcher of a job, which ends here at the latest. `more` is for subprocess.Popen. What the launcher and the ranks keep in
-    temporary files is removed here, since a launcher that is killed leaves them."""
+    """The launcher of a job, which ends here at the latest. `more` is for subprocess.Popen.
+    What the launcher and the ranks keep in temporary files is removed here, since a launcher
+    that is killed leaves them."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="diapause-study-", dir=memory) as scratch:
         kept = {"TMPDIR": scratch, "OMPI_MCA_btl_vader_backing_directory": scratch}
@@ -92,8 +96,9 @@ def started(words, environment, **more):
 
 
 def end(launcher):
-    """Ends the launcher together with all that it has started. If only the ranks were killed, Open MPI's would now and then wait for
-    one or two seconds before it ends, which are not a part of the failure."""
+    """Ends the launcher together with all that it has started. If only the ranks were
+    killed, Open MPI's would now and then wait for one or two seconds before it ends, which
+    are not a part of the failure."""
     stopped = set()
     while found := {launcher.pid, *_below(launcher.pid)} - stopped:
         _send(signal.SIGSTOP, found)  # they are to start nothing any more
@@ -103,7 +108,8 @@ def end(launcher):
 
 
 def _until_struck(launcher, where, left, begin_s):
-    """The failure that ended this start, or None: it ended by itself. What is due while nothing runs strikes the next start."""
+    """The failure that ended this start, or None: it ended by itself. What is due while nothing
+    runs strikes the next start."""
     while launcher.poll() is None:
         if left and _is_due(left[0], where, begin_s):
             end(launcher)
