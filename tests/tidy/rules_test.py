@@ -141,6 +141,13 @@ class Limits(RuleTest):
         self.assertEqual([p.hard for p in limits.check(self.tree) if p.path == "apps/a.cpp"],
                          [False])
 
+    def test_long_lines_of_python_are_refused(self):
+        self.assert_broken(limits.check, "tools/a.py", "\n# " + "ä" * 99 + "\n", line=2)
+        self.assert_broken(limits.check, "tools/a", "#!/usr/bin/env python3\n# " + "ä" * 99 + "\n",
+                           line=2)
+        self.assert_kept(limits.check, "tools/a.py", "# " + "ä" * 98 + "\n")
+        self.assert_kept(limits.check, "tools/a", "#!/bin/sh\n# " + "ä" * 99 + "\n")
+
     def test_a_folder_with_sources_has_a_readme_of_the_right_length(self):
         self.write("src/base/a.cpp", "\n")
         self.assertEqual([p.path for p in limits.check(self.tree)], ["src/base/README.md"])

@@ -41,6 +41,15 @@ class Tree:
     def code(self, folders=CODE_FOLDERS):
         return self.files(CODE_SUFFIXES, folders)
 
+    def python(self):
+        """Modules, and scripts without a suffix whose first line names Python."""
+        return [path for path in self.files(("",))
+                if path.endswith(".py") or "." not in Path(path).name and self._runs_python(path)]
+
+    def _runs_python(self, path):
+        with (self.root / path).open("rb") as file:
+            return re.match(rb"#!.*\bpython", file.readline(200)) is not None
+
     def read(self, path):
         return (self.root / path).read_text(encoding="utf-8")
 
