@@ -49,7 +49,7 @@ class FarOpener {
     std::uint32_t best = kNone;
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& other = job_.sockets[i];
-      if (other.state != SocketState::listening || other.family == AF_UNIX ||
+      if (other.state != SocketState::listening || other.family != one.family ||
           other.type != one.type)
         continue;
       if (plain_address(other.local) == plain_address(one.local)) return i;

@@ -1,6 +1,7 @@
 /* Two processes on two nodes of a job, and connections between them that are in every state when a
  * checkpoint is taken: one by which they take turns, one whose buffers are full in both directions,
  * one that is half closed, one that the other end has closed, and one that is made at the end only.
+ * The first process also listens at the same port of IPv6, where the machine has that.
  * Without a job, both are on one machine. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -27,6 +28,15 @@ static int connect_to(uint16_t port) {
     inet_pton(AF_INET, getenv("ACROSS_ADDRESS"), &address.sin_addr);
   MUST(connect(made, (struct sockaddr*)&address, sizeof address) == 0);
   return made;
+}
+
+static void listen_beside(int door) {
+  const int yes = 1, beside = socket(AF_INET6, SOCK_STREAM, 0);
+  struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port_of(door))};
+  if (beside < 0) return;
+  MUST(setsockopt(beside, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) == 0);
+  if (bind(beside, (struct sockaddr*)&address, sizeof address) == 0)
+    MUST(listen(beside, CONNECTIONS) == 0);
 }
 
 static void put(int to, const void* data, size_t bytes) {
@@ -133,6 +143,7 @@ int main(int argc, char** argv) {
   char left[LEFT] = "left too";
   unsigned long sent = 0, received = 0;
   MUST(listen(door, CONNECTIONS) == 0);
+  listen_beside(door);
   const pid_t other = start_other(argv[0], port_of(door));
   for (int i = 0; i < LATE; ++i) MUST((ends[i] = accept(door, NULL, NULL)) >= 0);
   for (int i = 0; i < STEPS; ++i) {
