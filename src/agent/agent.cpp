@@ -372,6 +372,7 @@ Result<int> with_team(Team* team, Result<int> status) {
 }  // namespace
 
 Result<int> launch(const LaunchRequest& request) {
+  DIAPAUSE_TRY(process::Keeper::check());
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(
       const std::unique_ptr<Team> team,
@@ -380,6 +381,7 @@ Result<int> launch(const LaunchRequest& request) {
 }
 
 Result<int> restart(const RestartRequest& request) {
+  DIAPAUSE_TRY(process::Keeper::check());
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
                       gather_team(request.nodes, request.store, {true, {}, request.version}));

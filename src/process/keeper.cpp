@@ -169,15 +169,39 @@ bool may_without_user_namespace() {
          (own->effective >> kTrace & 1) != 0;
 }
 
+// Returns what the administrator of the machine has to set so that users may have namespaces.
+std::string way_to_allow_namespaces() {
+  struct Switch {
+    const char *name, *forbids, *allows;
+  };
+  constexpr Switch kSwitches[] = {
+      {"user/max_user_namespaces", "0", "user.max_user_namespaces=10000"},
+      {"kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"},
+      {"kernel/apparmor_restrict_unprivileged_userns", "1",
+       "kernel.apparmor_restrict_unprivileged_userns=0"}};
+  std::string settings;
+  for (const Switch& one : kSwitches) {
+    const auto value = read_proc(fmt::format("/proc/sys/{}", one.name));
+    if (value && *value == fmt::format("{}\n", one.forbids))
+      settings += fmt::format(" {}", one.allows);
+  }
+  if (settings.empty()) return "a container or a security module forbids it: start it with leave";
+  return "its administrator can allow it: sysctl -w" + settings;
+}
+
 Error namespace_error(int error) {
   Error made = os_error("making namespaces for the job", error);
   if (error == EPERM || error == ENOSPC || error == EUSERS) {
     made.code = Code::denied;
     made.message +=
-        ": this machine allows users no namespaces of their own (user.max_user_namespaces, "
-        "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)";
+        ": this machine allows users no namespaces of their own, and " + way_to_allow_namespaces();
   }
   return made;
+}
+
+int namespaces_to_make() {
+  return CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS |
+         (may_without_user_namespace() ? 0 : CLONE_NEWUSER);
 }
 
 }  // namespace
@@ -203,10 +227,8 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   if (!place.host_name.empty()) orders.host_name = place.host_name.c_str();
   orders.host_name_bytes = place.host_name.size();
   orders.group = place.group;
-  const bool is_user_space_new = !may_without_user_namespace();
-  const int flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS |
-                    (is_user_space_new ? CLONE_NEWUSER : 0) |
-                    (place.host_name.empty() ? 0 : CLONE_NEWUTS);
+  const int flags = namespaces_to_make() | (place.host_name.empty() ? 0 : CLONE_NEWUTS);
+  const bool is_user_space_new = (flags & CLONE_NEWUSER) != 0;
   const auto process = static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
   if (process == 0) be_process_1(orders);
   const int error = errno;
@@ -239,6 +261,15 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   Error why = os_error("cannot run " + (command != nullptr ? command->front() : ""), reported);
   if (reported == ENOENT) why.code = Code::not_found;
   return give_up(std::move(why));
+}
+
+Status Keeper::check() {
+  const auto process =
+      static_cast<pid_t>(::syscall(SYS_clone, namespaces_to_make() | SIGCHLD, 0, 0, 0, 0));
+  if (process == 0) ::_exit(0);
+  if (process < 0) return fail(namespace_error(errno));
+  ::waitpid(process, nullptr, 0);
+  return {};
 }
 
 Result<Keeper> Keeper::launch(const std::vector<std::string>& command, const Watch& watch,

@@ -26,6 +26,9 @@ bool has_terminal();
 
 class Keeper {
  public:
+  // Fails with Code::denied, as launch() does, if the machine forbids the namespaces. It tries
+  // that, and leaves nothing behind.
+  static Status check();
   // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user
   // namespace unless this process may do without. Code::denied says what the machine forbids, and
   // Code::not_found that there is no such command. `place.host_name` is what the job sees as the

@@ -380,6 +380,26 @@ def moved(place, options):
     software.ends_well(Job(place, "restart", "job"))
 
 
+NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\""
+
+
+def forbidden(place, options):
+    """Where users may have no namespaces, that is said with what to do about it, and nothing is begun."""
+    del options
+    if place.user == 0 and os.geteuid() == 0:
+        return  # root needs none
+    mark = place.work / "begun"
+    # The limit is that of a namespace around it.
+    for words in (["launch", "--name", "job", "--", "touch", mark], ["restart", "job"]):
+        status, _, errors = place.run(["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
+                                       NO_NAMESPACES, "sh", place.command, *words])
+        must(status == 125 and "sysctl -w user.max_user_namespaces=" in errors,
+             f"{words[0]} ended with {status}: {errors}")
+    left = [str(path) for path in (mark, place.root / "memory", place.root / "global",
+                                   place.root / "memory-agents") if path.exists()]
+    must(not left, f"something was begun: {left}")
+
+
 def refuses(place, command, *what):
     """`what`: how each thing that cannot be restored is named, as a pattern."""
     scenario = Scenario(place, command)
@@ -677,7 +697,7 @@ TESTS = {
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
     "increments": increments, "carried": carried, "checked": checked, "waiting": waiting,
     "pipeline": pipeline, "interpreter": interpreter, "refused": refused, "rests": rests,
-    "momentary": momentary, "hostile": hostile,
+    "momentary": momentary, "forbidden": forbidden, "hostile": hostile,
     "families": program_test("families"), "views": program_test("views"),
     "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty,
     "orphaned": orphaned, "killed": killed, "damaged": damaged,
