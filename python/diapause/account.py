@@ -10,8 +10,8 @@ import dataclasses
 from diapause import records
 
 # In the order in which they happen; what a later version of the library adds comes behind.
-CHECKPOINT_PHASES = ("wait", "capture", "drain", "keep", "partner", "parity", "encode", "global",
-                     "publish")
+CHECKPOINT_PHASES = ("wait", "freeze", "dump", "connections", "capture", "drain", "keep", "partner",
+                     "parity", "encode", "global", "publish")
 RESTART_PHASES = ("inventory", "verify", "fetch", "rebuild", "restore")
 PHASES = CHECKPOINT_PHASES + RESTART_PHASES
 

@@ -280,9 +280,10 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
     }
     auto image =
         std::make_unique<RestoredImage>(ground.store, std::move(stored), std::move(*fetched));
+    const JobStore::RestartTimes times{started_s, sys::monotonic_s()};
     auto restored = restore_here(ground, image, note);
     if (restored) {
-      ground.store.note_restart(restored->image->fetched(), sys::monotonic_s() - started_s);
+      ground.store.note_restart(restored->image->fetched(), times);
       return std::optional<Restored>(std::move(*restored));
     }
     if (image->sound() || team != nullptr) return fail(std::move(restored.error()));

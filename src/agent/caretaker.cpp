@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "agent/course.hpp"
 #include "agent/images.hpp"
 #include "process/contents.hpp"
 #include "sys/process.hpp"
@@ -237,11 +238,15 @@ Result<Answer> Caretaker::take_part(Wish wish, int level) {
 
 Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::Pause& verbs) {
   Team* const team = around_.team;
+  Course course;
+  around_.store.mark();
   if (team != nullptr) team->set_patience(Team::Patience::brief);
   DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen,
                       process::FrozenJob::freeze(around_.keeper.process(), timed_));
   // Nothing is looked at before everything stands still on all nodes.
   DIAPAUSE_TRY(wait_for_others());
+  course.stopped_s = verbs.since_s().value_or(frozen.since_s());
+  course.frozen_s = sys::monotonic_s();
   increments_.changes().announce(frozen);
   DIAPAUSE_TRY_ASSIGN(process::Dump dump,
                       process::dump(frozen, own_process(), around_.keeper.command(),
@@ -252,11 +257,15 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
     // Threads that wait to communicate need their adapters before the rest is done. A failure is
     // told later.
     verbs.end_early();
-    answer.stopped_s = sys::monotonic_s() - verbs.since_s().value_or(frozen.since_s());
+    course.thawed_s = sys::monotonic_s();
+    answer.stopped_s = *course.thawed_s - course.stopped_s;
+    around_.store.mark();
     return thawed;
   };
   // From here on, what a process sends to another node is not in the image.
   DIAPAUSE_TRY(wait_for_others());
+  course.connections_s = dump.connections_s;
+  course.dumped_s = sys::monotonic_s();
   if (team != nullptr) team->set_patience(Team::Patience::long_);
   if (wish == Wish::check_only) {
     DIAPAUSE_TRY(thaw());
@@ -265,7 +274,10 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
   const bool is_last = wish == Wish::last;
   auto captured = capture(frozen, dump, level, is_last ? std::function<Status()>() : thaw);
   if (!captured) return fail(std::move(captured.error()));
-  captured->blocked_s = [stopped_s = answer.stopped_s] { return stopped_s; };
+  account_for(course, *captured);
+  captured->blocked_s = [course] {
+    return course.thawed_s.value_or(sys::monotonic_s()) - course.stopped_s;
+  };
   DIAPAUSE_TRY(store(std::move(*captured), answer));
   // The job still stands still, and nothing that it has done is lost.
   if (is_last) {

@@ -176,7 +176,9 @@ Result<Stored> JobStore::store(engine::Captures captures) {
 Result<engine::FetchedVersion> JobStore::get_usable(const Check& check) {
   while (true) {
     DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, fetch_->get());
+    const double fetched_s = sys::monotonic_s();
     const Status own = check(fetched.image);
+    fetched.phases.push_back(engine::make_phase("verify", fetched_s, sys::monotonic_s()));
     const bool is_damaged = !own && own.error().code == Code::corrupt;
     DIAPAUSE_TRY_ASSIGN(const bool sound, fetch_->was_sound(is_damaged ? own : Status{}));
     if (!sound) continue;
@@ -199,7 +201,9 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
     if (again) return again;
     lost_.emplace(*std::exchange(fetched_, std::nullopt), again.error().message);
   }
+  const double asked_s = sys::monotonic_s();
   DIAPAUSE_TRY_ASSIGN(engine::Inventory inventory, engine::take_inventory(*context_));
+  const engine::Phase listing = engine::make_phase("inventory", asked_s, sys::monotonic_s());
   std::string reasons;
   if (inventory.unread) reasons += inventory.unread->message + "\n";
   bool is_any = false;
@@ -220,6 +224,7 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
         if (!reasons.empty() && context_->rank() == 0) context_->log(Severity::warning, reasons);
         passed_over_ = std::move(reasons);
         fetched_ = candidate.id;
+        fetched->phases.insert(fetched->phases.begin(), listing);
         return fetched;
       }
       why = fetched.error().message;
@@ -231,7 +236,15 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
   return fail(Code::not_found, fmt::format("there are no checkpoints of '{}' yet", context_->job));
 }
 
-void JobStore::note_restart(const engine::FetchedVersion& fetched, double seconds) {
+void JobStore::note_restart(const engine::FetchedVersion& fetched, const RestartTimes& times) {
+  const double now_s = sys::monotonic_s();
+  std::vector<engine::Phase> phases = fetched.phases;
+  phases.push_back(engine::make_phase("restore", times.restoring_s, now_s));
+  for (engine::Phase& phase : phases) {
+    phase.version = fetched.manifest.version.number;
+    phase.bytes = fetched.manifest.protected_bytes();
+    engine_->add(phase);
+  }
   if (!ledger_.is_open()) return;
   engine::RestartLine line;
   line.incarnation = engine_->incarnation();
@@ -239,7 +252,7 @@ void JobStore::note_restart(const engine::FetchedVersion& fetched, double second
   line.stepped_back = !passed_over_.empty();
   line.reason = passed_over_;
   line.sources = fetched.sources;
-  line.seconds = seconds;
+  line.seconds = now_s - times.begun_s;
   ledger_.append(*context_, engine::restart_line(line));
 }
 

@@ -83,9 +83,15 @@ class JobStore {
   Result<bool> was_sound(const Status& mine);
   // Does the same for a job that runs already: only the same version will do.
   Result<engine::FetchedVersion> fetch_other_copy(const Status& mine);
-  // Writes to the ledger that the job goes on from the version that fetch() gave, and that the
-  // restart took `seconds`.
-  void note_restart(const engine::FetchedVersion& fetched, double seconds);
+  // Writes to the ledger that the job goes on from the version that fetch() gave, and accounts for
+  // what the restart did. It began, and began to make the job's processes, at these times of
+  // sys::monotonic_s().
+  struct RestartTimes {
+    double begun_s = 0, restoring_s = 0;
+  };
+  void note_restart(const engine::FetchedVersion& fetched, const RestartTimes& times);
+  // A phase of a checkpoint begins or ends now.
+  void mark() { engine_->mark(); }
   // Notes that the job has ended with this status, as a shell gives it. A job that was killed has
   // failed: like a killed program that uses the library, it has no line of its end in the ledger.
   void note_end(int status);

@@ -17,9 +17,10 @@ namespace {
 
 // They are in the order of docs/energy-account.md. What a later version of the library adds comes
 // after them.
-constexpr std::string_view kPhases[] = {"wait",   "capture", "drain",   "keep",    "partner",
-                                        "parity", "encode",  "global",  "publish", "inventory",
-                                        "verify", "fetch",   "rebuild", "restore"};
+constexpr std::string_view kPhases[] = {"wait",    "freeze",  "dump",      "connections", "capture",
+                                        "drain",   "keep",    "partner",   "parity",      "encode",
+                                        "global",  "publish", "inventory", "verify",      "fetch",
+                                        "rebuild", "restore"};
 
 std::string change_text(const std::optional<Change>& change) {
   if (!change) return "-";

@@ -17,6 +17,7 @@
 
 #include "process/dump_parts.hpp"
 #include "process/families.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::process {
 namespace {
@@ -300,6 +301,7 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, Othe
   look_at_families(work);
   look_at_sets(work);
   DIAPAUSE_TRY(refusals_of(work));
+  work.result.connections_s = sys::monotonic_s();
   if (others != nullptr) DIAPAUSE_TRY(take_down_far_sockets(work, *others));
   DIAPAUSE_TRY(take_down_sockets(work));
   DIAPAUSE_TRY(take_down_terminals(work));

@@ -33,6 +33,8 @@ struct Contents {
 struct Dump {
   Job job;
   std::vector<Contents> contents;
+  // When it began to take down what waits in connections, in seconds of sys::monotonic_s().
+  double connections_s = 0;
 };
 
 // Process `standard` has the descriptors that the job was started with, under their numbers. If

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import accounted
 import in_time
 import mapped
 import nodes
@@ -715,7 +716,7 @@ def unmodified_test(name):
 
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
-TESTS |= mapped.TESTS | in_time.TESTS
+TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS
 
 
 def leave_network():

@@ -49,7 +49,10 @@ struct Captures {
   // missing images that this process has fetched.
   std::optional<format::VersionId> completes;
   double capture_s = 0;
-  CaptureTimes times;                 // blocked_s is 0 during the call
+  CaptureTimes times;         // blocked_s is 0 during the call
+  std::vector<Phase> before;  // what held the program up before times.called_s
+  // What the program does during the levels, where the process that makes them is not another one.
+  energy::Beside levels_beside = energy::Beside::nothing;
   std::function<double()> blocked_s;  // for the ledger; called at the end
 };
 

@@ -98,12 +98,14 @@ Status NodeEngine::encode_level3(Work& work, const Captures&) {
 void NodeEngine::account_for_capture(const Work& work, const Captures& captures) {
   const CaptureTimes& times = captures.times;
   const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
-  Phase phases[] = {make_phase("wait", times.called_s, times.begun_s),
-                    make_phase("capture", times.begun_s, times.begun_s + blocked_s),
-                    make_phase("drain", times.drain_begun_s, times.drain_begun_s + times.drain_s)};
-  phases[0].beside = energy::Beside::waiting;
-  phases[1].ratios = times.ratios;
-  phases[2].beside = energy::Beside::program;
+  Phase wait = make_phase("wait", times.called_s, times.begun_s);
+  wait.beside = energy::Beside::waiting;
+  Phase capture = make_phase("capture", times.begun_s, times.begun_s + blocked_s);
+  capture.ratios = times.ratios;
+  Phase drain = make_phase("drain", times.drain_begun_s, times.drain_begun_s + times.drain_s);
+  drain.beside = energy::Beside::program;
+  std::vector<Phase> phases = captures.before;
+  phases.insert(phases.end(), {wait, capture, drain});
   for (Phase& phase : phases) {
     if (!(phase.to_s > phase.from_s)) continue;
     phase.version = captures.decision.number;
@@ -160,7 +162,7 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
   phase.to_s = sys::monotonic_s();
   mark();
   phase.level = step.level;
-  phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
+  phase.beside = context_.topology.by_node ? energy::Beside::program : captures.levels_beside;
   phase.version = captures.decision.number;
   phase.bytes = work.manifest.protected_bytes();
   if (work.steps.empty()) account_for_capture(work, captures);

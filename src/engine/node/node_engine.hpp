@@ -72,6 +72,10 @@ class NodeEngine {
     return governor_.begin_capture(bytes);
   }
 
+  // Marks the beginning or end of a phase for the sampler.
+  void mark() {
+    if (sampler_ != nullptr) sampler_->mark();
+  }
   // Adds a phase outside of checkpoint() to the energy account.
   void add(const Phase& phase) { account_.add(phase); }
   // Writes down the energy used since the last call, and waits until it is written. Collective.
@@ -118,10 +122,6 @@ class NodeEngine {
   Result<store::FinishedMark> mark_of_end() const;
 
   // ---- steps (node_engine.cpp)
-  // Marks the beginning or end of a phase for the sampler.
-  void mark() {
-    if (sampler_ != nullptr) sampler_->mark();
-  }
   // The parts of the present step that the account lists as phases of their own.
   struct Parts {
     double encode_share = 0;      // the share of encoding in the time before publishing

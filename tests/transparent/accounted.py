@@ -1,0 +1,54 @@
+"""Tests of what the ledger says of launched jobs: which step of a checkpoint or restart took how long."""
+
+import json
+
+from support import Job, Scenario, must
+
+STOPPED = ["freeze", "dump", "connections", "capture"]
+
+
+def lines_of(place, event):
+    text = next(place.root.glob("global/*/ledger.jsonl")).read_text()
+    return [line for line in map(json.loads, text.splitlines()) if line["event"] == event]
+
+
+def phases_of(place, version):
+    return [phase for line in lines_of(place, "energy") for phase in line["phases"]
+            if phase["version"] == version]
+
+
+def must_add_up(place, version, is_forked):
+    phases = phases_of(place, version)
+    names = [phase["phase"] for phase in phases]
+    levels = ["keep", "publish", "global", "publish"]
+    must(names == STOPPED + ["drain"] * is_forked + levels, f"version {version} has {names}")
+    beside = {phase["phase"]: phase["beside"] for phase in phases}
+    must(all(beside[name] == ("nothing" if name in STOPPED else "program") for name in names),
+         f"beside version {version}: {beside}")
+    told_s = lines_of(place, "checkpoint")[version - 1]["blocked_s"]
+    added_s = sum(phase["seconds"] for phase in phases if phase["phase"] in STOPPED)
+    must(abs(told_s - added_s) < 1e-3 * told_s + 1e-5,
+         f"the job stood still for {told_s} s, and for {added_s} s in all phases")
+
+
+def accounted(place, options):
+    """The time for which a job stands still is that of its phases, and a restart has phases, too."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
+    job = scenario.launch()
+    job.wait_for_lines(scenario.lines)
+    for version, capture in enumerate(("copy", "copy-on-write"), 1):
+        place.capture = capture
+        if version > 1:
+            job.kill()
+            job = Job(place, "restart", "job")
+        job.checkpoint("--level", "4")
+        must_add_up(place, version, capture == "copy-on-write")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+    names = {phase["phase"] for phase in phases_of(place, 1)}
+    must(names > {"inventory", "verify", "restore"}, f"version 1 has {names}")
+    status, printed, errors = place.verb("energy", "job")
+    must(status == 0 and all(name in printed for name in STOPPED),
+         f"energy says {printed}{errors}")
+
+
+TESTS = {"accounted": accounted}
