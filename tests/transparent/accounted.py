@@ -1,4 +1,4 @@
-"""Tests of what the ledger says of launched jobs: which step of a checkpoint or restart took how long."""
+"""Tests of what the ledger says of launched jobs: how long the steps of their checkpoints took."""
 
 import json
 
@@ -32,7 +32,7 @@ def must_add_up(place, version, is_forked):
 
 
 def accounted(place, options):
-    """The time for which a job stands still is that of its phases, and a restart has phases, too."""
+    """A job stands still for as long as its phases take, and a restart has phases, too."""
     scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
     job = scenario.launch()
     job.wait_for_lines(scenario.lines)

@@ -385,15 +385,15 @@ NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\""
 
 
 def forbidden(place, options):
-    """Where users may have no namespaces, that is said with what to do about it, and nothing is begun."""
+    """Where users may have no namespaces, it is said what to do, and nothing is begun."""
     del options
     if place.user == 0 and os.geteuid() == 0:
         return  # root needs none
     mark = place.work / "begun"
     # The limit is that of a namespace around it.
     for words in (["launch", "--name", "job", "--", "touch", mark], ["restart", "job"]):
-        status, _, errors = place.run(["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
-                                       NO_NAMESPACES, "sh", place.command, *words])
+        status, _, errors = place.run(["unshare", "--user", "--map-current-user", "--keep-caps",
+                                       "sh", "-c", NO_NAMESPACES, "sh", place.command, *words])
         must(status == 125 and "sysctl -w user.max_user_namespaces=" in errors,
              f"{words[0]} ended with {status}: {errors}")
     left = [str(path) for path in (mark, place.root / "memory", place.root / "global",
