@@ -21,6 +21,7 @@ import sys
 import time
 
 import accounted
+import disturbed
 import in_time
 import mapped
 import nodes
@@ -716,7 +717,7 @@ def unmodified_test(name):
 
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
-TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS
+TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS
 
 
 def leave_network():

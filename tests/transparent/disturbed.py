@@ -1,0 +1,71 @@
+"""A test of jobs that are killed, or whose agents are, at any moment."""
+
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import time
+
+import nodes
+from support import Job, Scenario, first_difference, must, until
+
+KILLS = 200
+KILLED = ("counting", "threads", "memory", "tree", "internet", "files")
+LONGEST_S = 0.8  # until a kill; a job that nobody disturbs takes about as long
+
+
+def has_ended(process):
+    try:
+        return "State:\tZ" in pathlib.Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def kill_something(job, draw):
+    """Kills the agent and then the job, which runs on without it, or the job's first process,
+    or its command."""
+    first = nodes.children_of(job.process.pid)
+    command = [process for one in first for process in nodes.children_of(one)][:1]
+    victims = draw.choice([[job.process.pid, *first], first, command])
+    for victim in victims:
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(victim, signal.SIGKILL)
+    job.wait()
+    until(lambda: all(map(has_ended, first)), "a job that was killed does not end")
+
+
+def must_be_done(scenario, job):
+    """A job that was not killed has come to its end as the undisturbed one did."""
+    status, errors = job.wait()
+    must(status == scenario.status and scenario.reference.endswith(job.output()),
+         f"ended with {status}: {first_difference(job.output(), scenario.reference)}{errors}")
+
+
+def kills(place, options):
+    """Killed at random moments, and gone on with each time, a job ends with the same result."""
+    seed = int.from_bytes(os.urandom(4), "little")
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    wanted = KILLS // 2 if os.geteuid() == 0 else KILLS  # as root, this is done for two users
+    killed = number = 0
+    while killed < wanted:
+        number += 1
+        scenario = Scenario(place, [place.own_copy(options.programs / draw.choice(KILLED))])
+        for _ in range(draw.randrange(1, 8)):
+            job = Job(place, *go_on(number), *scenario.command)
+            time.sleep(draw.random() * LONGEST_S)
+            if job.process.poll() is not None:
+                break
+            kill_something(job, draw)
+            killed += 1
+        else:
+            job = Job(place, *go_on(number), *scenario.command)
+        must_be_done(scenario, job)
+
+
+def go_on(number):
+    return ["launch", "--name", f"job{number}", "--continue", "--interval", "0.05", "--"]
+
+
+TESTS = {"kills": kills}
