@@ -40,6 +40,17 @@ def write_raw(path, mib):
     return write_raw(path, mib) if is_new else seconds
 
 
+def drop_from_memory(directory):
+    """Lets the kernel forget the files there, so that they are read from the disk."""
+    for path in directory.rglob("*"):
+        if not path.is_file():
+            continue
+        file = os.open(path, os.O_RDONLY)
+        os.fsync(file)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(file)
+
+
 def kill(job):
     """Kills the job by the default action of SIGTERM. It has not come to its end then,
     and can be restarted."""
@@ -52,6 +63,7 @@ class Transparent:
         self.bench = bench
         self.figure = figure
         self.diapause = build / "src" / "diapause"
+        self.heat = build / "apps" / "heat" / "heat_plain"
         self.holder = build / "bench" / "bench_holder"
         self.coordination = build / "bench" / "bench_coordination"
 
@@ -65,6 +77,8 @@ class Transparent:
         yield "transparent_mapped", self.mapped_restart
         yield "transparent_flush", self.flush
         yield "transparent_running", self.running
+        yield "transparent_computing", self.computing
+        yield "transparent_launch", self.launch
         yield "transparent_barrier", self.barrier
 
     def environment(self, name, **settings):
@@ -129,6 +143,7 @@ class Transparent:
             kill(job)
             image = next((self.bench.disk / name / "local").glob("**/*.img"))
             raw.append(read_raw(image))
+            drop_from_memory(self.bench.disk / name)
             job = self.restarted(name, environment)
             ours.append(self.restart_s(name, environment, len(ours) + 1))
         kill(job)
@@ -146,6 +161,7 @@ class Transparent:
         for pair in range(self.bench.options.runs):
             for options, seconds in (([], raw), (["--mapped"], ours))[::-1 if pair % 2 else 1]:
                 kill(job)
+                drop_from_memory(self.bench.disk / name)
                 job = self.restarted(name, environment, *options)
                 seconds.append(self.restart_s(name, environment, len(ours) + len(raw) + 1))
         kill(job)
@@ -210,17 +226,45 @@ class Transparent:
 
     def running(self):
         """A shell that starts programs, under launch and without."""
-        environment = self.environment("transparent_running")
         shell = ["sh", "-c", "i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i + 1)); done"]
-        commands = [[self.diapause, "launch", "--name", "shell", "--", *shell], shell]
+        note = "a shell that starts 1000 programs, under launch; raw: started plainly"
+        seconds = self.launched_and_plain("transparent_running", shell)
+        return self.figure("transparent_running_overhead", *seconds, 1.02, note=note)
+
+    def computing(self):
+        """A program that computes, under launch and without."""
+        command = [self.heat, "--size", "1024", "--iterations", "4000"]
+        note = "heat, one rank, 4000 iterations of 1024 x 1024, under launch; raw: started plainly"
+        seconds = self.launched_and_plain("transparent_computing", command)
+        return self.figure("transparent_computing_overhead", *seconds, 1.005, note=note)
+
+    def launched_and_plain(self, name, command):
+        """Seconds that a command takes under launch, and without."""
+        environment = self.environment(name)
+        commands = [[self.diapause, "launch", "--name", name, "--", *command], command]
         seconds = [[], []]
         for pair in range(self.bench.options.runs):
             for which in (0, 1) if pair % 2 else (1, 0):
                 begin_s = time.monotonic()
                 subprocess.run([str(word) for word in commands[which]], env=environment, check=True)
                 seconds[which].append(time.monotonic() - begin_s)
-        note = "a shell that starts 1000 programs, under launch; raw: started plainly"
-        return self.figure("transparent_running_overhead", *seconds, 1.02, note=note)
+        return seconds
+
+    def launch(self):
+        """What it takes to launch a command that does nothing, beyond the command itself."""
+        environment = self.environment("transparent_launch")
+        ours = []
+        for _ in range(WARM_UPS + self.bench.options.runs):
+            times = []
+            for command in (["/bin/true"], [self.diapause, "launch", "--name", "true", "--",
+                                            "/bin/true"]):
+                begin_s = time.monotonic()
+                subprocess.run([str(word) for word in command], env=environment, check=True)
+                times.append(time.monotonic() - begin_s)
+            ours.append(times[1] - times[0])
+        ours = ours[WARM_UPS:]
+        note = "/bin/true under launch, less /bin/true started plainly; raw: a millisecond"
+        return self.figure("transparent_launch_ms", ours, [1e-3] * len(ours), 10, note=note)
 
     def barrier(self):
         """A step of coordination of as many agents as no machine here has: computed from
