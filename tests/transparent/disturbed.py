@@ -11,7 +11,8 @@ import nodes
 from support import Job, Scenario, first_difference, must, until
 
 KILLS = 200
-KILLED = ("counting", "threads", "memory", "tree", "internet", "files")
+# None of them removes a directory before its end: an earlier version could not go on without it.
+KILLED = ("counting", "threads", "memory", "tree", "internet")
 LONGEST_S = 0.8  # until a kill; a job that nobody disturbs takes about as long
 
 
