@@ -37,6 +37,15 @@ Status read_values(std::string_view words, const std::vector<std::string>& names
   return {};
 }
 
+// Of a rate or a time between failures, 0 would stand for never.
+Status refuse_zero(const Values& values, const std::string& option) {
+  for (const auto& [name, value] : values) {
+    if (!(value > 0))
+      return fail(Code::argument, fmt::format("{} {} must be above 0", option, name));
+  }
+  return {};
+}
+
 class ModelMaker {
  public:
   ModelMaker(const JobOptions& options, const energy::Profile& profile,
@@ -73,6 +82,7 @@ class ModelMaker {
       DIAPAUSE_TRY(
           read_values(word, {"memory", "network", "storage"}, "--rate", parse_amount, rates_));
     }
+    DIAPAUSE_TRY(refuse_zero(rates_, "--rate"));
     for (const std::string& word : options_.watts) {
       const std::vector<std::string> names = {"compute", "checkpoint", "restart", "idle", "behind"};
       DIAPAUSE_TRY(read_values(word, names, "--watts", parse_amount, watts_));
@@ -81,7 +91,7 @@ class ModelMaker {
       const std::vector<std::string> names = {"process", "node", "nodes", "system", "site"};
       DIAPAUSE_TRY(read_values(word, names, "--mtbf", parse_time_s, mtbf_));
     }
-    return {};
+    return refuse_zero(mtbf_, "--mtbf");
   }
 
   Status set_size() {
@@ -192,7 +202,7 @@ class ModelMaker {
     std::array<double, 6> rates{};
     for (std::size_t number = 1; number < rates.size(); ++number) {
       const auto known = mtbf_.find(kClassNames[number]);
-      if (known != mtbf_.end() && known->second > 0) rates[number] = 1 / known->second;
+      if (known != mtbf_.end()) rates[number] = 1 / known->second;
     }
     std::size_t number = 1;
     for (model::Level& level : job_.levels) {

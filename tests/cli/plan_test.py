@@ -120,6 +120,8 @@ class PlanTest(CommandTest):
                                 (["--bytes-per-rank", "1GiB"], "--node-mtbf"),
                                 (["--bytes-per-rank", "much"], "'much' is no size"),
                                 ([*JOB, "--mtbf", "meteor=1d"], "meteor"),
+                                ([*JOB, "--mtbf", "node=0"], "--mtbf node must be above 0"),
+                                ([*JOB, "--rate", "storage=0"], "--rate storage must be above 0"),
                                 ([*JOB, "--level", "9:blocked=1s"], "--level"),
                                 ([*JOB, "--machine", "nowhere"], "built-in machines"),
                                 ([*ONE_LEVEL, "--sizes", "5"], "--node-mtbf")):
