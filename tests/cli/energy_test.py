@@ -336,19 +336,37 @@ class EnergyTest(CommandTest):
         shared = self.report("energy", "heat", tiers=self.tiers)["shared"]
         self.assertEqual((shared["is_shared"], shared["joules"]), (True, 6000))
 
-    def test_what_slurm_has_counted_stands_beside(self):
-        self.leave([{"schema": 2, "event": "open", "incarnation": 1, "time_unix_s": 1000,
-                     "slurm_job": "77"}] + RUN)
+    def leave_sacct(self, answer):
+        """A sacct that gives this answer and notes how it was called; returns the PATH with it."""
         tools = self.scratch / "tools"
         tools.mkdir()
-        (tools / "sacct").write_text("#!/bin/sh\ncase \"$*\" in *'--jobs 77 '*) printf '77|12000|120\\n77.0|11990|110\\n';; esac\n")
+        (tools / "answer").write_text(answer)
+        (tools / "sacct").write_text(
+            f"#!/bin/sh\necho \"$*\" >> {tools}/calls\nexec cat {tools}/answer\n")
         (tools / "sacct").chmod(0o755)
-        path = f"{tools}:{os.environ['PATH']}"
+        return f"{tools}:{os.environ['PATH']}"
+
+    def start_of(self, job, incarnation):
+        return {"schema": 2, "event": "open", "incarnation": incarnation, "time_unix_s": 1000,
+                "slurm_job": job}
+
+    def test_what_slurm_has_counted_stands_beside(self):
+        self.leave([self.start_of("77", 1)] + RUN)
+        path = self.leave_sacct("77|77|12000|120\n77.0|77.0|11990|110\n")
         self.assert_in_order(["by Slurm's accounting (ConsumedEnergy of 77): 12000", "in 120",
                               "100", "the ledger has 110", "(+10.0 %)"],
                              self.diapause("energy", "heat", tiers=self.tiers, PATH=path)[0])
         out = json.loads(self.diapause("energy", "heat", "--json", tiers=self.tiers, PATH=path)[0])
         self.assertEqual(out["slurm"], {"jobs": ["77"], "joules": 12000, "seconds": 120})
+
+    def test_slurm_is_asked_once_for_all_starts(self):
+        self.leave([self.start_of("77", 1), *RUN, self.start_of("78", 2),
+                    self.start_of("-x", 3)])
+        path = self.leave_sacct("77|77|12000|120\n78|78|3000|inf\n")
+        out = json.loads(self.diapause("energy", "heat", "--json", tiers=self.tiers, PATH=path)[0])
+        self.assertEqual(out["slurm"], {"jobs": ["77", "78"], "joules": 15000, "seconds": 120})
+        (call,) = (self.scratch / "tools" / "calls").read_text().splitlines()
+        self.assertIn("--jobs 77,78 ", call)
 
     def test_without_a_source_there_are_times_and_no_joules(self):
         bare = line(10.0, 0.0, []) | {"total": "", "sources": [], "program": {}, "whole": {},
