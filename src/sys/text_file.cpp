@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "sys/file.hpp"
+#include "sys/process.hpp"
 #include "sys/robust.hpp"
 
 namespace diapause::sys {
@@ -122,15 +123,23 @@ Status append_line(Kernel& kernel, const std::string& path, const std::string& l
 }
 
 Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  {
-    DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, fresh, O_TRUNC, 0644));
-    DIAPAUSE_TRY(file.write_all(as_byte_view(text), 0));
-  }
-  const int result = uninterrupted(
-      [&] { return kernel.renameat(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str()); });
-  if (result < 0) return fail(path_error("replace", path, result));
-  return {};
+  // Another process may be replacing the same file.
+  std::uint64_t random = 0;
+  DIAPAUSE_TRY(random_bytes(std::as_writable_bytes(std::span(&random, 1))));
+  const std::string fresh = fmt::format("{}.{:016x}.new", path, random);
+  const auto put_in_place = [&]() -> Status {
+    {
+      DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, fresh, O_EXCL, 0644));
+      DIAPAUSE_TRY(file.write_all(as_byte_view(text), 0));
+    }
+    const int result = uninterrupted(
+        [&] { return kernel.renameat(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str()); });
+    if (result < 0) return fail(path_error("replace", path, result));
+    return {};
+  };
+  Status done = put_in_place();
+  if (!done) (void)kernel.unlinkat(AT_FDCWD, fresh.c_str(), 0);
+  return done;
 }
 
 Result<TextWriter> TextWriter::create(Kernel& kernel, const std::string& path) {

@@ -95,6 +95,21 @@ TEST_F(Files, AreReplacedAsAWholeAndForEverybodyToRead) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(Files, OfAnotherProcessThatReplacesTheSameAreLeftAlone) {
+  const std::string path = write("energy.prom", "old");
+  const std::string other = write("energy.prom.new", "half of what another proc");
+  ASSERT_TRUE(replace_text_file(real_kernel(), path, "new").has_value());
+  EXPECT_EQ(read_value(real_kernel(), other).value_or(""), "half of what another proc");
+  EXPECT_EQ(read_value(real_kernel(), path).value_or(""), "new");
+}
+
+TEST_F(Files, ThatCannotBeReplacedLeaveNothingBehind) {
+  const std::string path = folder_ / "directory";
+  std::filesystem::create_directory(path);
+  EXPECT_FALSE(replace_text_file(real_kernel(), path, "new").has_value());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
 TEST_F(Files, OfLinesAreWrittenForTheUserAlone) {
   const std::string path = write("trace", "what was there before\n");
   std::filesystem::remove(path);
