@@ -312,6 +312,11 @@ class EnergyTest(CommandTest):
         self.assertEqual([row["phase"] for row in rows], ["capture", "global", "restore", ""])
         self.assertEqual(sum(float(row["joules"]) for row in rows), 11000)
 
+    def test_no_cell_of_csv_is_a_formula(self):
+        self.leave([one | {"total": "=1+2"} for one in PLAIN])
+        (row,) = csv.DictReader(self.energy("--csv")[0].splitlines())
+        self.assertEqual(row["domain"], "'=1+2")
+
     def test_what_nobody_knows_is_said_and_is_no_zero(self):
         self.leave([line(10.0, 900.0, [phase("keep", 1, 1, None)], gap_s=1.0)])
         self.assertIn("unknown", self.row("keep"))
