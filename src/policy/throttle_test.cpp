@@ -227,6 +227,7 @@ struct Scattering {
   double noise = 0.1;
   double time_noise = noise;
   int slowed = 0, decided = 0, all = 0;
+  int tried() const { return slowed - decided; }
 
   void run(std::uint32_t seed, int phases) {
     std::mt19937 random(seed);
@@ -252,6 +253,7 @@ TEST(MeasuredThrottle, DoesNotActOnNoiseWhereClocksChangeNothing) {
     Scattering of_short{.noise = noise};
     for (std::uint32_t seed = 0; seed < 1000; ++seed) of_short.run(seed, 60);
     EXPECT_LE(of_short.decided, 0.02 * of_short.all) << noise;
+    EXPECT_LE(of_short.tried(), 0.12 * of_short.all) << noise;  // seven of 60
   }
 }
 
