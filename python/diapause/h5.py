@@ -27,10 +27,13 @@ def write(folder, path):
                           "version": about["version"],
                           "ranks": len(about["ranks"]),
                           "created_unix_ns": about["created_unix_ns"]})
+        energy = about.get("energy", {})
+        energy = energy | energy.get("uncertainty", {})
         for name, key in (("energy_j", "joules"), ("energy_uncertainty_j", "uncertainty_j"),
-                          ("energy_kind", "kind")):
-            if key in about.get("energy", {}):
-                out.attrs[name] = about["energy"][key]
+                          ("energy_sampling_j", "sampling_j"), ("energy_sensor_j", "sensor_j"),
+                          ("energy_attribution_j", "attribution_j"), ("energy_kind", "kind")):
+            if energy.get(key) is not None:
+                out.attrs[name] = energy[key]
         try:
             for name, rank, array in exported.arrays(folder):
                 what = f"region '{name}'"

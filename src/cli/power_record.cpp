@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/meters.hpp"
+#include "cli/power_report.hpp"
 #include "cli/verbs.hpp"
 #include "energy/trace.hpp"
 #include "sys/process.hpp"
@@ -50,8 +51,8 @@ int power_record(const PowerRecordArguments& arguments) {
   if (!done) return complain(done.error());
   const auto& total = (*sampler)->total();
   const energy::Amount amount = (*sampler)->since_start().total;
-  fmt::print("{}: {:.1f} s, {}, {}: {:.1f} J\n", arguments.file, amount.covered_s, total.name,
-             kind_name(total.kind), amount.joules);
+  fmt::print("{}: {:.1f} s, {}, {}: {}\n", arguments.file, amount.covered_s, total.name,
+             kind_name(total.kind), joules_text(amount));
   return kDone;
 }
 

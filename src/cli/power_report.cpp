@@ -21,12 +21,6 @@ std::string watts_text(const Amount& amount) {
                     "W");
 }
 
-std::string joules_text(const Amount& amount) {
-  if (!(amount.covered_s > 0)) return "?";
-  return amount.off.is_bounded ? value_text(amount.joules, amount.off.together_j(), "J")
-                               : "~ " + rounded_text(amount.joules, 2, "J");
-}
-
 std::string gap_text(const Amount& amount) {
   return amount.has_gap() ? fmt::format("{:.1f} s", amount.gap_s) : "";
 }
@@ -69,6 +63,12 @@ bool uses_model(energy::Sampler& sampler) {
 
 }  // namespace
 
+std::string joules_text(const energy::Amount& amount) {
+  if (!(amount.covered_s > 0)) return "?";
+  return amount.off.is_bounded ? value_text(amount.joules, amount.off.together_j(), "J")
+                               : "~ " + rounded_text(amount.joules, 2, "J");
+}
+
 std::string profile_text(const energy::Profile& profile) {
   std::string text =
       fmt::format("model {}: {} ({})\n", profile.name, profile.machine, profile.origin);
@@ -97,9 +97,8 @@ std::string power_text(energy::Sampler& sampler, const PowerLook& look) {
   }
   std::string text = domains.empty() ? "nothing tells what this node draws\n" : table.text();
   if (const auto& total = sampler.total(); !total.zones.empty()) {
-    text +=
-        fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total.kind),
-                    watts_text(look.usage.total), joules_text(look.since_start.total));
+    text += fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total.kind),
+                        watts_text(look.usage.total), joules_text(look.since_start.total));
     if (const auto& parts = sampler.fast_parts(); !parts.zones.empty()) {
       text += fmt::format("in short times it is told apart by {}, whose meters are faster\n",
                           parts.name);

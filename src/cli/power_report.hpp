@@ -18,6 +18,9 @@ struct PowerLook {
 std::string power_text(energy::Sampler& sampler, const PowerLook& look);
 std::string power_json(energy::Sampler& sampler, const PowerLook& look);  // one line
 
+// Returns text such as "284 +- 2 J", "~ 280 J" where nobody knows the bound, or "?".
+std::string joules_text(const energy::Amount& amount);
+
 // Returns the parameters of the model, each with its source.
 std::string profile_text(const energy::Profile& profile);
 

@@ -45,6 +45,15 @@ constexpr Family kFamilies[] = {
      [](const Amount& amount) {
        return amount.off.is_bounded ? std::optional(amount.off.together_j()) : std::nullopt;
      }},
+    {"diapause_energy_uncertainty_sampling_joules", "gauge", "", "joules",
+     "The part of the uncertainty that comes from the time between samples.",
+     [](const Amount& amount) { return std::optional(amount.off.sampling_j); }},
+    {"diapause_energy_uncertainty_sensor_joules", "gauge", "", "joules",
+     "The part of the uncertainty by which the source itself may be off; not there where nobody "
+     "knows.",
+     [](const Amount& amount) {
+       return amount.off.is_bounded ? std::optional(amount.off.sensor_j) : std::nullopt;
+     }},
     {"diapause_energy_covered_seconds", "counter", "_total", "seconds",
      "Time that the energy stands for.",
      [](const Amount& amount) { return std::optional(amount.covered_s); }},

@@ -48,10 +48,9 @@ TEST(Trace, ThatIsNoneIsRefused) {
         R"({"what": "diapause power trace", "schema": 1, "domains": [{"domain": "cpu"}]})"}) {
     EXPECT_FALSE(parse_trace_head(line).has_value()) << line;
   }
-  for (const char* line :
-       {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})",
-        R"({"t": 1, "j": 1, "c": 1})", R"({"t": 1, "j": ["a"], "c": [1]})",
-        R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})"}) {
+  for (const char* line : {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})",
+                           R"({"t": 1, "j": 1, "c": 1})", R"({"t": 1, "j": ["a"], "c": [1]})",
+                           R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})"}) {
     EXPECT_FALSE(parse_trace_row(line, 1).has_value()) << line;
   }
 }
@@ -88,8 +87,20 @@ TEST(OpenMetrics, TellWhatEachSourceHasToldAndNothingOfTheOthers) {
   EXPECT_THAT(text, HasSubstr("diapause_energy_gap_seconds{source=\"powercap intel-rapl:0\""));
   EXPECT_THAT(text, HasSubstr("source=\"hwmon \\\"odd\\\\name\\\"?\""));
   EXPECT_EQ(std::count(text.begin(), text.end(), '{'),
-            7);  // nobody knows how far the second is off, and the third has told nothing
+            10);  // nobody knows how far the second is off, and the third has told nothing
   EXPECT_THAT(text, testing::EndsWith("# EOF\n"));
+}
+
+TEST(OpenMetrics, TellTheBoundInAllAndByCause) {
+  const std::vector<Zone> zones = {package()};
+  const std::vector<Amount> amounts = {{100, {0.5, 5}, 0, 2}};
+  const std::string text = openmetrics_text(zones, amounts);
+  const std::string labels =
+      R"({source="powercap intel-rapl:0",domain="package",part="0",kind="measured"})";
+  const std::string name = "diapause_energy_uncertainty";
+  EXPECT_THAT(text, HasSubstr(name + "_joules" + labels + " 5.500000\n"));
+  EXPECT_THAT(text, HasSubstr(name + "_sampling_joules" + labels + " 0.500000\n"));
+  EXPECT_THAT(text, HasSubstr(name + "_sensor_joules" + labels + " 5.000000\n"));
 }
 
 }  // namespace

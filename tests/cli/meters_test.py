@@ -127,8 +127,10 @@ class PowerTest(CommandTest):
 
     def test_a_recorded_trace_can_be_replayed(self):
         with Counters(self.scratch / "machine") as machine:
-            self.diapause("power", "record", "run.trace", "--seconds", "0.6",
-                          DIAPAUSE_ENERGY_ROOT=machine.root, DIAPAUSE_ENERGY_METERS="powercap")
+            out, _ = self.diapause("power", "record", "run.trace", "--seconds", "0.6",
+                                   DIAPAUSE_ENERGY_ROOT=machine.root,
+                                   DIAPAUSE_ENERGY_METERS="powercap")
+        self.assertRegex(out, r"run.trace: 0.\d s, package, measured: \d+\.?\d* \+- \d+\.?\d* J")
         lines = [json.loads(line) for line in (self.scratch / "run.trace").read_text().splitlines()]
         self.assertEqual(lines[0]["total"]["name"], "package")
         self.assertGreater(len(lines), 3)
