@@ -7,14 +7,13 @@
 namespace diapause::energy {
 namespace {
 
-// Labels are in double quotes, and UTF-8. Those of sensors may hold any bytes.
+// Labels are in double quotes, and UTF-8. Those of sensors may hold any bytes. Bytes that are not
+// printable ASCII, and '%', become '%' and two digits, so that no two labels become the same.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    if (c == '\n') {
-      result += "\\n";
-    } else if (c < ' ' || c > '~') {
-      result += '?';
+    if (c < ' ' || c > '~' || c == '%') {
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     } else {
       if (c == '"' || c == '\\') result += '\\';
       result += c;

@@ -1,5 +1,6 @@
 #include "energy/trace.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -85,7 +86,7 @@ TEST(OpenMetrics, TellWhatEachSourceHasToldAndNothingOfTheOthers) {
                               "kind=\"measured\"} 12.500000\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE diapause_energy_gap_seconds gauge\n"));
   EXPECT_THAT(text, HasSubstr("diapause_energy_gap_seconds{source=\"powercap intel-rapl:0\""));
-  EXPECT_THAT(text, HasSubstr("source=\"hwmon \\\"odd\\\\name\\\"?\""));
+  EXPECT_THAT(text, HasSubstr("source=\"hwmon \\\"odd\\\\name\\\"%FF\""));
   EXPECT_EQ(std::count(text.begin(), text.end(), '{'),
             10);  // nobody knows how far the second is off, and the third has told nothing
   EXPECT_THAT(text, testing::EndsWith("# EOF\n"));
@@ -101,6 +102,17 @@ TEST(OpenMetrics, TellTheBoundInAllAndByCause) {
   EXPECT_THAT(text, HasSubstr(name + "_joules" + labels + " 5.500000\n"));
   EXPECT_THAT(text, HasSubstr(name + "_sampling_joules" + labels + " 0.500000\n"));
   EXPECT_THAT(text, HasSubstr(name + "_sensor_joules" + labels + " 5.000000\n"));
+}
+
+TEST(OpenMetrics, KeepLabelsApartThatDifferInOneByte) {
+  std::vector<Zone> zones = {package(), package(), package()};
+  zones[0].part = "\xc3\xa4";
+  zones[1].part = "\xc3\xb6";
+  zones[2].part = "%C3%B6";
+  const std::vector<Amount> amounts(3, Amount{1, {}, 0, 1});
+  const std::string text = openmetrics_text(zones, amounts);
+  for (const char* const part : {"%C3%A4", "%C3%B6", "%25C3%25B6"})
+    EXPECT_THAT(text, HasSubstr(fmt::format("part=\"{}\"", part)));
 }
 
 }  // namespace
