@@ -12,6 +12,8 @@ using nlohmann::json;
 constexpr int kSchema = 1;
 constexpr const char* kWhat = "diapause power trace";
 constexpr std::size_t kMostDomains = 4096;
+// A node at 10 kW needs three years for it. Its microjoules fit into 64 bits.
+constexpr double kMostJ = 1e12;
 
 json domain_json(const Zone& zone) {
   return {{"source", zone.source},
@@ -122,7 +124,8 @@ Result<TraceRow> parse_trace_row(const std::string& line, std::size_t domains) {
     if (!joules[i].is_number() || !covered[i].is_number())
       return fail(Code::corrupt, "has a value that is no number");
     row.points.push_back({row.time_s, joules[i].get<double>(), covered[i].get<double>()});
-    if (row.points.back().joules < 0) return fail(Code::corrupt, "has energy below 0");
+    if (const double told = row.points.back().joules; !(told >= 0 && told <= kMostJ))
+      return fail(Code::corrupt, "has energy below 0 or above 1e12 J");
   }
   if (!(row.time_s >= 0)) return fail(Code::corrupt, "has no time");
   return row;

@@ -51,7 +51,8 @@ TEST(Trace, ThatIsNoneIsRefused) {
   }
   for (const char* line : {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})",
                            R"({"t": 1, "j": 1, "c": 1})", R"({"t": 1, "j": ["a"], "c": [1]})",
-                           R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})"}) {
+                           R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})",
+                           R"({"t": 1, "j": [1.1e12], "c": [1]})"}) {
     EXPECT_FALSE(parse_trace_row(line, 1).has_value()) << line;
   }
 }
