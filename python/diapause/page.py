@@ -24,7 +24,7 @@ p { margin: .5rem 0; max-width: 46rem; }
         font-weight: 600; }
 .measured { background: #d8f0e6; color: #00513a; }
 .modelled { background: #fdf0cf; color: #6b4a00; }
-.emulated, .none { background: #eee; color: #444; }
+.emulated, .replayed, .none { background: #eee; color: #444; }
 .cards { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.4rem 0 .6rem; }
 .card { flex: 1 1 10rem; border: 1px solid #ddd; border-radius: .5rem; padding: .7rem 1rem; }
 .card b { display: block; font-size: 1.45rem; line-height: 1.3;
@@ -88,7 +88,8 @@ def _cell(head, cell):
 
 def kind_mark(kind):
     """A mark in the colour of "measured", "modelled", ...; the word is beside the colour."""
-    classes = [word for word in ("emulated", "modelled", "measured") if word in kind] + ["none"]
+    known = ("emulated", "replayed", "modelled", "measured")
+    classes = [word for word in known if word in kind] + ["none"]
     return f'<span class="kind {classes[0]}">{escape(kind or "no source of energy")}</span>'
 
 

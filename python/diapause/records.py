@@ -106,7 +106,7 @@ class Phase:
 class Source:
     domain: str
     name: str
-    kind: str  # "measured" or "modelled"
+    kind: str  # "measured", "modelled" or "replayed"
 
 
 @dataclasses.dataclass(frozen=True)

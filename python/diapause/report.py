@@ -177,6 +177,8 @@ def notes_of(account):
     if "modelled" in account.kind:
         texts.append("Modelled energy comes from a machine profile and not from a counter: good for comparing runs on one "
                      "machine, and not for a bill.")
+    if "replayed" in account.kind:
+        texts.append("Replayed energy comes from a recorded trace: it is that of another time, and maybe of another machine.")
     if account.whole.is_estimate:
         texts.append("Energies with ≈ are estimates without a bound: nobody knows how far their source is off.")
     if account.sharing:

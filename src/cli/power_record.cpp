@@ -52,7 +52,7 @@ int power_record(const PowerRecordArguments& arguments) {
   const auto& total = (*sampler)->total();
   const energy::Amount amount = (*sampler)->since_start().total;
   fmt::print("{}: {:.1f} s, {}, {}: {}\n", arguments.file, amount.covered_s, total.name,
-             kind_name(total.kind), joules_text(amount));
+             kind_name(total), joules_text(amount));
   return kDone;
 }
 

@@ -43,7 +43,7 @@ json domain_json(energy::Sampler& sampler, const PowerLook& look, std::size_t i)
   const Zone& zone = sampler.domains()[i];
   json one = {{"domain", domain_name(zone.domain)},
               {"part", zone.part},
-              {"kind", kind_name(zone.kind)},
+              {"kind", kind_name(zone)},
               {"source", zone.source},
               {"resolution_j", zone.resolution_j},
               {"accuracy", zone.accuracy.share ? json(*zone.accuracy.share) : json(nullptr)},
@@ -92,12 +92,12 @@ std::string power_text(energy::Sampler& sampler, const PowerLook& look) {
     const std::string failure = sampler.failure(i);
     table.add({std::string(domain_name(domains[i].domain)), printable(domains[i].part),
                watts_text(look.usage.domains[i]), joules_text(look.since_start.domains[i]),
-               gap_text(look.since_start.domains[i]), std::string(kind_name(domains[i].kind)),
+               gap_text(look.since_start.domains[i]), std::string(kind_name(domains[i])),
                printable(domains[i].source + (failure.empty() ? "" : ": " + failure))});
   }
   std::string text = domains.empty() ? "nothing tells what this node draws\n" : table.text();
   if (const auto& total = sampler.total(); !total.zones.empty()) {
-    text += fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total.kind),
+    text += fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total),
                         watts_text(look.usage.total), joules_text(look.since_start.total));
     if (const auto& parts = sampler.fast_parts(); !parts.zones.empty()) {
       text += fmt::format("in short times it is told apart by {}, whose meters are faster\n",
@@ -116,7 +116,7 @@ std::string power_json(energy::Sampler& sampler, const PowerLook& look) {
   json document = {{"schema", 1}, {"host", look.host}, {"seconds", look.seconds}};
   const auto& total = sampler.total();
   document["total"] = {{"name", total.name},
-                       {"kind", total.zones.empty() ? json(nullptr) : json(kind_name(total.kind))},
+                       {"kind", total.zones.empty() ? json(nullptr) : json(kind_name(total))},
                        {"domains", total.zones},
                        {"told_apart_by", sampler.fast_parts().name},
                        {"last", amount_json(look.usage.total)},

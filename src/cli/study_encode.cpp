@@ -355,7 +355,7 @@ class Study {
     return fmt::format(R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}")",
                        is_known ? fmt::format("{}", amount.joules * times) : "null",
                        amount.covered_s * times, total.name,
-                       is_known ? energy::kind_name(total.kind) : "");
+                       is_known ? energy::kind_name(total) : "");
   }
 
   // Returns the joules of one pass. Parts of a domain are added; a domain with an unknown part is

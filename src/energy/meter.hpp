@@ -41,6 +41,9 @@ enum class Kind { measured, modelled };
 constexpr std::string_view kind_name(Kind kind) {
   return kind == Kind::measured ? "measured" : "modelled";
 }
+// What people are told of all that a trace replays: it was measured or modelled at another time,
+// maybe on another machine.
+inline constexpr std::string_view kReplayed = "replayed";
 
 enum class Quantity { energy, power };  // a counter of energy, or a power at one moment
 
@@ -58,6 +61,7 @@ struct Zone {
   Domain domain = Domain::other;
   std::string part;  // which of several: "0", "0/1"; empty: the only one
   Kind kind = Kind::measured;
+  bool is_replayed = false;  // from a trace, in which it was of that kind
   Quantity quantity = Quantity::energy;
   double unit = 1e-6;       // joules of one count, or watts
   double resolution_j = 0;  // the smallest step of energy that the source knows; of power: at most
@@ -68,6 +72,10 @@ struct Zone {
   double update_s = 0.001;  // how often the source itself changes
   Accuracy accuracy = {0.1, "assumed: none is published"};
 };
+
+inline std::string_view kind_name(const Zone& zone) {
+  return zone.is_replayed ? kReplayed : kind_name(zone.kind);
+}
 
 struct Reading {
   std::size_t zone = 0;                // index in zones()

@@ -24,7 +24,7 @@ std::string escaped(const std::string& text) {
 
 std::string labels_of(const Zone& zone) {
   return fmt::format(R"({{source="{}",domain="{}",part="{}",kind="{}"}})", escaped(zone.source),
-                     domain_name(zone.domain), escaped(zone.part), kind_name(zone.kind));
+                     domain_name(zone.domain), escaped(zone.part), kind_name(zone));
 }
 
 struct Family {

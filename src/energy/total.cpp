@@ -25,6 +25,7 @@ class Choice {
       if (domain == Domain::node && parts.size() > 1) continue;
       total_.zones.push_back(i);
       if (kind == Kind::modelled) total_.kind = kind;
+      total_.is_replayed = total_.is_replayed || zone.is_replayed;
     }
     if (parts.empty()) return false;
     if (!total_.name.empty()) total_.name += '+';

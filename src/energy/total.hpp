@@ -17,8 +17,12 @@ struct Total {
   // add up.
   std::string name;
   Kind kind = Kind::measured;      // modelled if any part is
+  bool is_replayed = false;        // if any part is
   std::vector<std::size_t> zones;  // indexes
 };
+inline std::string_view kind_name(const Total& total) {
+  return total.is_replayed ? kReplayed : kind_name(total.kind);
+}
 
 // Chooses the zones by which a node that a slow meter sees as a whole can be told apart in time.
 // They are the total of those that are measured at least five times as often. The result is empty

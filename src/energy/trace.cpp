@@ -16,12 +16,11 @@ constexpr std::size_t kMostDomains = 4096;
 constexpr double kMostJ = 1e12;
 
 json domain_json(const Zone& zone) {
-  return {{"source", zone.source},
-          {"domain", domain_name(zone.domain)},
-          {"part", zone.part},
-          {"kind", kind_name(zone.kind)},
-          {"resolution_j", zone.resolution_j},
-          {"update_s", zone.update_s}};
+  json domain = {
+      {"source", zone.source},   {"domain", domain_name(zone.domain)}, {"part", zone.part},
+      {"kind", kind_name(zone)}, {"resolution_j", zone.resolution_j},  {"update_s", zone.update_s}};
+  if (zone.is_replayed) domain["replayed_kind"] = kind_name(zone.kind);
+  return domain;
 }
 
 template <class T>
@@ -43,8 +42,9 @@ std::optional<Zone> parse_domain(const json& object) {
   zone.source = field<std::string>(object, "source", "");
   zone.domain = static_cast<Domain>(found - kDomainNames.begin());
   zone.part = field<std::string>(object, "part", "");
-  zone.kind = field<std::string>(object, "kind", "") == kind_name(Kind::measured) ? Kind::measured
-                                                                                  : Kind::modelled;
+  zone.is_replayed = field<std::string>(object, "kind", "") == kReplayed;
+  const auto kind = field<std::string>(object, zone.is_replayed ? "replayed_kind" : "kind", "");
+  zone.kind = kind == kind_name(Kind::measured) ? Kind::measured : Kind::modelled;
   zone.resolution_j = std::max(0.0, field(object, "resolution_j", 0.0));
   zone.update_s = std::max(0.0, field(object, "update_s", 0.0));
   return zone;
@@ -59,16 +59,15 @@ double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 std::string trace_head_line(const TraceHead& head) {
   json domains = json::array();
   for (const Zone& zone : head.domains) domains.push_back(domain_json(zone));
-  return json{{"schema", kSchema},
-              {"what", kWhat},
-              {"host", head.host},
-              {"started_unix_s", head.started_unix_s},
-              {"period_s", head.period_s},
-              {"domains", domains},
-              {"total",
-               {{"name", head.total.name},
-                {"kind", kind_name(head.total.kind)},
-                {"domains", head.total.zones}}}}
+  return json{
+      {"schema", kSchema},
+      {"what", kWhat},
+      {"host", head.host},
+      {"started_unix_s", head.started_unix_s},
+      {"period_s", head.period_s},
+      {"domains", domains},
+      {"total",
+       {{"name", head.total.name}, {"kind", kind_name(head.total)}, {"domains", head.total.zones}}}}
       .dump(-1, ' ', false,
             json::error_handler_t::replace);  // labels of sensors may hold any bytes
 }

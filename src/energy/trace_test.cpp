@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "energy/openmetrics.hpp"
 
 namespace diapause::energy {
 namespace {
 
+using nlohmann::json;
 using testing::HasSubstr;
 
 Zone package() {
@@ -40,6 +42,23 @@ TEST(Trace, IsReadAsItWasWritten) {
   EXPECT_EQ(row->time_s, 0.25);
   EXPECT_EQ(row->points[0].joules, 12.5);
   EXPECT_EQ(row->points[0].covered_s, 0.2);
+}
+
+TEST(Trace, OfATraceTellsThatItWasReplayedAndOfWhat) {
+  for (const Kind kind : {Kind::measured, Kind::modelled}) {
+    Zone zone = package();
+    zone.kind = kind;
+    zone.is_replayed = true;
+    const std::string line =
+        trace_head_line({"n1", 1700000000, 0.1, {zone}, choose_total({&zone, 1})});
+    EXPECT_EQ(json::parse(line)["domains"][0]["kind"], "replayed");
+    EXPECT_EQ(json::parse(line)["total"]["kind"], "replayed");
+    const auto again = parse_trace_head(line);
+    ASSERT_TRUE(again.has_value());
+    EXPECT_TRUE(again->domains[0].is_replayed);
+    EXPECT_EQ(again->domains[0].kind, kind);
+    EXPECT_TRUE(again->total.is_replayed);
+  }
 }
 
 TEST(Trace, ThatIsNoneIsRefused) {

@@ -72,6 +72,13 @@ class ReportTest(unittest.TestCase):
         self.assertIn("≈ 99 W", page)
         self.assertIn("energy of the whole job, modelled", page)
 
+    def test_replayed_energy_is_marked_as_such(self):
+        trace = [{"domain": "node", "source": "replay of a board", "kind": "replayed"}]
+        page = self.page(self.account([self.metered(1000.0, 10.0, sources=trace)]))
+        self.assertIn('<span class="kind replayed">replayed</span>', page)
+        self.assertIn("energy of the whole job, replayed", page)
+        self.assertIn("comes from a recorded trace", page)
+
     def test_the_headline_and_every_sum_say_how_far_they_may_be_off(self):
         line = samples.energy(1120.0, 10.0, 987.65, [])
         line["whole"] |= {"uncertainty": samples.off(5.0, 49.0), "ends_j": [2.0, 3.0]}

@@ -21,6 +21,7 @@ class Replay final : public Meter {
       : file_(std::move(file)), zones_(std::move(head.domains)) {
     for (Zone& zone : zones_) {
       zone.source = "replay of " + zone.source;
+      zone.is_replayed = true;
       zone.resolution_j = std::max(zone.resolution_j, zone.unit);
       if (zone.kind == Kind::modelled)
         zone.accuracy = {std::nullopt, "a trace does not tell how far its model is off"};

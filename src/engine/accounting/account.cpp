@@ -74,7 +74,7 @@ json sources_of(const energy::Sampler& sampler) {
     sources.push_back(
         {{"domain", energy::domain_name(zone.domain)},
          {"source", zone.source},
-         {"kind", energy::kind_name(zone.kind)},
+         {"kind", energy::kind_name(zone)},
          {"accuracy", zone.accuracy.share ? json(*zone.accuracy.share) : json(nullptr)},
          {"accuracy_source", zone.accuracy.source}});
   }
