@@ -3,20 +3,19 @@
 //
 //   mpirun -n N starts loss|first|memory|memory_restart|many|many_restart|ranks RUNS MIB MEMORY
 //
-// loss:   restarts of level 3 of MIB per rank, until the program goes on: after the loss of one
-// node, and without a
-//         loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
-// first:  seconds that the first checkpoint of a start blocks, after five seconds of program, and
+// loss: restarts of level 3 of MIB per rank, until the program goes on: after the loss of one
+// node, and without a loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
+// first: seconds that the first checkpoint of a start blocks, after five seconds of program, and
 // that the fifth does.
 // memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and the bytes that are
 // protected.
 // memory_restart: seconds of restarts from level 1, and of a memcpy of the same bytes by as many
 // threads.
-// many:   seconds that a checkpoint of level 1 blocks whose regions have 1 KiB each, and a
+// many: seconds that a checkpoint of level 1 blocks whose regions have 1 KiB each, and a
 // millisecond; many_restart the same of a restart.
-// ranks:  seconds that a checkpoint of level 1 blocks a rank, the mean of all ranks, and the
-// seconds from the arrival of
-//         the last rank at a barrier until a rank has copied as many bytes, also the mean.
+// ranks: seconds that a checkpoint of level 1 blocks a rank, the mean of all ranks, and the
+// seconds from the arrival of the last rank at a barrier until a rank has copied as many bytes,
+// also the mean.
 #include <filesystem>
 #include <thread>
 #include <utility>
