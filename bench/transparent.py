@@ -228,22 +228,22 @@ class Transparent:
         """A shell that starts programs, under launch and without."""
         shell = ["sh", "-c", "i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i + 1)); done"]
         note = "a shell that starts 1000 programs, under launch; raw: started plainly"
-        seconds = self.launched_and_plain("transparent_running", shell)
+        seconds = self.launched_and_plain("transparent_running", shell, self.bench.options.runs)
         return self.figure("transparent_running_overhead", *seconds, 1.02, note=note)
 
     def computing(self):
         """A program that computes, under launch and without."""
         command = [self.heat, "--size", "1024", "--iterations", "4000"]
         note = "heat, one rank, 4000 iterations of 1024 x 1024, under launch; raw: started plainly"
-        seconds = self.launched_and_plain("transparent_computing", command)
+        seconds = self.launched_and_plain("transparent_computing", command, self.bench.options.runs)
         return self.figure("transparent_computing_overhead", *seconds, 1.005, note=note)
 
-    def launched_and_plain(self, name, command):
-        """Seconds that a command takes under launch, and without."""
+    def launched_and_plain(self, name, command, pairs):
+        """Seconds that a command takes under launch, and without, so many times."""
         environment = self.environment(name)
         commands = [[self.diapause, "launch", "--name", name, "--", *command], command]
         seconds = [[], []]
-        for pair in range(self.bench.options.runs):
+        for pair in range(pairs):
             for which in (0, 1) if pair % 2 else (1, 0):
                 begin_s = time.monotonic()
                 subprocess.run([str(word) for word in commands[which]], env=environment, check=True)
@@ -252,17 +252,9 @@ class Transparent:
 
     def launch(self):
         """What it takes to launch a command that does nothing, beyond the command itself."""
-        environment = self.environment("transparent_launch")
-        ours = []
-        for _ in range(WARM_UPS + self.bench.options.runs):
-            times = []
-            for command in (["/bin/true"], [self.diapause, "launch", "--name", "true", "--",
-                                            "/bin/true"]):
-                begin_s = time.monotonic()
-                subprocess.run([str(word) for word in command], env=environment, check=True)
-                times.append(time.monotonic() - begin_s)
-            ours.append(times[1] - times[0])
-        ours = ours[WARM_UPS:]
+        launched, plain = self.launched_and_plain("transparent_launch", ["/bin/true"],
+                                                  WARM_UPS + self.bench.options.runs)
+        ours = [one - other for one, other in zip(launched, plain)][WARM_UPS:]
         note = "/bin/true under launch, less /bin/true started plainly; raw: a millisecond"
         return self.figure("transparent_launch_ms", ours, [1e-3] * len(ours), 10, note=note)
 

@@ -14,16 +14,29 @@ def children_of(process):
     try:
         return [int(word) for task in pathlib.Path(f"/proc/{process}/task").iterdir()
                 for word in (task / "children").read_text().split()]
-    except FileNotFoundError:
+    except FileNotFoundError:  # it has ended
         return []
 
 
 def is_agent(process):
+    """Whether the process looks after one of the other nodes."""
     try:
         words = pathlib.Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
     except FileNotFoundError:
         return False
     return words[1:2] == [b"node"]
+
+
+def agents_of(process):
+    """The agents of the other nodes, in their order, of a job whose first agent is `process`."""
+    return sorted(child for child in children_of(process) if is_agent(child))
+
+
+def kill_node(agent):
+    """Kills the agent of a node and the job's processes there: with the first process of its PID
+    namespace the kernel ends all the others."""
+    for victim in [*children_of(agent), agent]:
+        os.kill(victim, signal.SIGKILL)
 
 
 class OnNodes:
@@ -42,7 +55,7 @@ class OnNodes:
 
     def agents(self, job):
         """Returns the agents of the other nodes, in their order."""
-        return sorted(child for child in children_of(job.process.pid) if is_agent(child))
+        return agents_of(job.process.pid)
 
     def kill(self, job):
         """The processes of the first node, which ends the job on all of them."""
@@ -52,9 +65,7 @@ class OnNodes:
 
     def lose(self, job, number):
         """A node with its agent, its processes, and all that its tiers held."""
-        agent = self.agents(job)[number - 1]
-        for victim in [*children_of(agent), agent]:
-            os.kill(victim, signal.SIGKILL)
+        kill_node(self.agents(job)[number - 1])
         for directory in self.place.root.glob(f"memory/*/node{number}"):
             shutil.rmtree(directory)
 

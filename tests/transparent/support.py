@@ -113,10 +113,8 @@ class Place:
             if process.poll() is not None:
                 continue
             # The process may have ended meanwhile.
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                children = pathlib.Path(
-                    f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                ours = [*map(int, children), process.pid]
+            with contextlib.suppress(ProcessLookupError):
+                ours = [*nodes.children_of(process.pid), process.pid]
                 ours += [pid for child in ours[:-1] if nodes.is_agent(child)
                          for pid in nodes.children_of(child)]
                 for pid in ours:
@@ -159,10 +157,9 @@ class Job:
 
     def kill(self):
         """Its first process, and so all of it at once."""
-        children = pathlib.Path(
-            f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        children = nodes.children_of(self.process.pid)
         must(len(children) == 1, f"the agent has {len(children)} children: {self.output()}")
-        os.kill(int(children[0]), signal.SIGKILL)
+        os.kill(children[0], signal.SIGKILL)
         status, _ = self.wait()
         must(status == 128 + signal.SIGKILL, f"killed, it ended with {status}")
 
