@@ -44,14 +44,16 @@ class MemoryGroup:
         lines = (line.split() for line in (self.path / "memory.stat").read_text().splitlines())
         return sum(int(value) for key, value in lines if key in self.KEYS)
 
-    def peak_of(self, command, env):
-        """The output of the command, and the most bytes that were held."""
+    def peak_of(self, command, env, look):
+        """Status and output of the command, the most bytes that were held, and what `look` returned then."""
         enter = f'echo $$ > {self.path}/cgroup.procs && exec "$@"'
         command = ["sh", "-c", enter, "sh", *map(str, command)]
         process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
-        peak = 0
+        peak, seen = 0, None
         while process.poll() is None:
-            peak = max(peak, self.held())
+            held = self.held()
+            if held > peak:
+                peak, seen = held, look()
             time.sleep(self.BETWEEN_SAMPLES_S)
-        return process.returncode, process.communicate()[0], peak
+        return process.returncode, process.communicate()[0], peak, seen

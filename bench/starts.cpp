@@ -1,14 +1,15 @@
 // Measures what a program meets when it starts, loses a node, and runs for a while, with work in
 // the background, as by default.
 //
-//   mpirun -n N starts loss|first|memory|memory_restart|many|many_restart|ranks RUNS MIB MEMORY
+//   mpirun -n N starts loss|first|memory|redundancy|memory_restart|many|many_restart|ranks RUNS MIB
+//                      MEMORY
 //
 // loss: restarts of level 3 of MIB per rank, until the program goes on: after the loss of one
 // node, and without a loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
 // first: seconds that the first checkpoint of a start blocks, after five seconds of program, and
 // that the fifth does.
 // memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and the bytes that are
-// protected.
+// protected; redundancy the same of levels 2 and 3.
 // memory_restart: seconds of restarts from level 1, and of a memcpy of the same bytes by as many
 // threads.
 // many: seconds that a checkpoint of level 1 blocks whose regions have 1 KiB each, and a
@@ -210,19 +211,27 @@ std::uint64_t bytes_in(const fs::path& directory) {
   return bytes;
 }
 
-Pairs measure_memory(const Setting& setting) {
+// After ten checkpoints of these levels in turn.
+Pairs measure_memory_of(const Setting& setting, const std::vector<int>& levels) {
   const WarmMemory data(setting.bytes);
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   Start start(data);
   start.restart_from_nothing();
-  for (std::uint64_t version = 1; version <= 10; ++version) {
-    start.checkpoint(version, version % 2 == 0 ? DIAPAUSE_L4 : DIAPAUSE_L1);
-  }
+  for (std::uint64_t version = 1; version <= 10; ++version)
+    start.checkpoint(version, levels[(version - 1) % levels.size()]);
   start.work(2);
   MPI_Barrier(MPI_COMM_WORLD);
   return {
       {static_cast<double>(bytes_in(setting.memory)), static_cast<double>(setting.bytes) * ranks}};
+}
+
+Pairs measure_memory(const Setting& setting) {
+  return measure_memory_of(setting, {DIAPAUSE_L1, DIAPAUSE_L4});
+}
+
+Pairs measure_redundancy(const Setting& setting) {
+  return measure_memory_of(setting, {DIAPAUSE_L2, DIAPAUSE_L3});
 }
 
 constexpr std::size_t kManyRegionBytes = 1024;
@@ -281,6 +290,7 @@ Pairs measure_ranks(const Setting& setting) {
 Pairs measure(const std::string& what, const Setting& setting) {
   if (what == "loss") return measure_loss(setting);
   if (what == "memory_restart") return measure_memory_restart(setting);
+  if (what == "redundancy") return measure_redundancy(setting);
   if (what == "first") return measure_first(setting);
   if (what == "many") return measure_many(setting);
   if (what == "ranks") return measure_ranks(setting);
@@ -294,7 +304,8 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   if (argc != 5) {
     give_up(
-        "usage: starts loss|first|memory|memory_restart|many|many_restart|ranks RUNS MIB MEMORY");
+        "usage: starts loss|first|memory|redundancy|memory_restart|many|many_restart|ranks RUNS "
+        "MIB MEMORY");
   }
   const std::string what = argv[1];
   const Setting setting{std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]};
