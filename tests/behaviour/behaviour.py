@@ -24,7 +24,8 @@ IN_BACKGROUND_AT_ONCE = ("ring", "uneven", "split")
 CAPTURED = (("ring", "copy-on-write"), ("uneven", "copy-on-write"), ("dropped", "incremental"))
 WITH_RANKS_SET_ASIDE = ("ring", "uneven")
 MANY_KILLS_SEEDS = range(1, 11)  # a thousand kills in all
-LONG = ({"knows_the_size_of_a_region_of_more_than_2_gib"}
+LONG = ({"knows_the_size_of_a_region_of_more_than_2_gib",
+         "keeps_a_program_of_2_times_2_3_gib_alive_that_lost_a_node"}
         | {f"ends_the_same_in_the_background_with_{program.what}"
            for name, program in modes.PROGRAMS.items() if name not in IN_BACKGROUND_AT_ONCE}
         | {f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"}

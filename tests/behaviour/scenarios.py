@@ -344,7 +344,7 @@ def keeps_a_program_alive_that_has_little_memory(site, mib=48):
     for limit in (4, 5, 6):
         with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": "thread"}}) as place:
             with MemoryGroup(place, limit * mib + 64):
-                place.run("limited", "write", mib, 1, messages=[""])
+                place.run("limited", "write", mib, 1, 6, messages=[""])
 
 
 def keeps_a_program_alive_that_lost_a_node_and_has_little_memory(site, mib=32):
@@ -353,7 +353,50 @@ def keeps_a_program_alive_that_lost_a_node_and_has_little_memory(site, mib=32):
         with Place(site, ranks=4, **{"async": {"mode": "thread"}, "level1": {"keep": 1},
                                      "level3": {"keep": 1}}) as place:
             with MemoryGroup(place, limit * mib + 128):
-                place.run("limited", "write", mib, 3, messages=[""])
+                place.run("limited", "write", mib, 3, 6, messages=[""])
                 lost = next(place.memory.glob("limited-*")) / "node1"
                 shutil.rmtree(lost)
-                place.run("limited", "read", mib, 3, messages=[""])
+                place.run("limited", "read", mib, 3, 6, messages=[""])
+
+
+def versions_that_hold(place):
+    """Of the program `limited`: those that its ledger has without an error."""
+    return [event["version"] for event in place.events("limited", "checkpoint")
+            if event["error"] is None]
+
+
+def keeps_a_program_alive_with_room_for_its_versions_and_no_more(site, mib=256, limit=1600):
+    """Two versions fit beside the program; a third, captured before one goes, does not."""
+    settings = {"async": {"mode": "thread"}, "local": {"path": ""}}
+    with Place(site, ranks=2, ranks_per_node=2, **settings) as place:
+        with MemoryGroup(place, limit):
+            place.run("limited", "write", mib, 1, 6, messages=[""])
+            expect(versions_that_hold(place), "no version found room")
+            place.run("limited", "read", mib, 1, 6, messages=[""])
+
+
+def takes_every_version_of_a_program_at_60_percent_of_its_limit(site, mib=192):
+    """What memory has no room for goes to the local disk."""
+    limit = round(2 * mib / 0.6)
+    with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": "thread"}}) as place:
+        with MemoryGroup(place, limit):
+            place.run("limited", "write", mib, 1, 6, messages=[""])
+            expect_equal(versions_that_hold(place), [1, 2, 3, 4, 5, 6], "versions that hold")
+            place.run("limited", "read", mib, 1, 6, messages=[""])
+
+
+def keeps_a_program_of_2_times_2_3_gib_alive_that_lost_a_node(site, mib=2355):
+    """With 2.2 times the data beside the program."""
+    limit = round(3.2 * 2 * mib) + 128
+    available_kib = next(int(line.split()[1]) for line in open("/proc/meminfo")
+                         if line.startswith("MemAvailable"))
+    if available_kib >> 10 < limit + 1024:
+        raise Skip(f"needs {limit + 1024} MiB of memory")
+    settings = {"async": {"mode": "thread"}, "local": {"path": ""}}
+    with Place(site, ranks=2, **settings) as place:
+        with MemoryGroup(place, limit):
+            place.run("limited", "write", mib, 2, 2, messages=[""])
+            shutil.rmtree(next(place.memory.glob("limited-*")) / "node1")
+            place.run("limited", "read", mib, 2, 2, messages=[""])
+            expect(not any(event["error"] for event in place.events("limited", "checkpoint")),
+                   "the redundancy that was lost was not put back")
