@@ -45,7 +45,7 @@ class MemoryGroup:
         return sum(int(value) for key, value in lines if key in self.KEYS)
 
     def peak_of(self, command, env, look):
-        """Status and output of the command, the most bytes that were held, and what `look` returned then."""
+        """Status, output, the most bytes that were held, and what `look` returned then."""
         enter = f'echo $$ > {self.path}/cgroup.procs && exec "$@"'
         command = ["sh", "-c", enter, "sh", *map(str, command)]
         process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE,

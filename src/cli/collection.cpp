@@ -229,19 +229,50 @@ std::string compression_text(const format::Manifest& manifest) {
                      error == 0 ? "exact" : fmt::format("within {:.3g}", error));
 }
 
-std::uint64_t stored_bytes(const CollectedVersion& version) {
-  std::uint64_t bytes = 0;
-  for (const Part& part : version.parts) {
-    for (const auto& [name, orphan] : part.captured) bytes += orphan.header.file_bytes;
-    const auto directory = part.place->directory.open_child(store::version_directory(version.id));
-    if (!directory || !part.captured.empty()) continue;  // it was removed meanwhile
-    const auto entries = directory->list();
-    if (!entries) continue;
-    for (const sys::DirectoryEntry& entry : *entries) {
-      const auto file = directory->open_file(entry.name, sys::Access::read);
-      if (file) bytes += file->size().value_or(0);
-    }
+StoredBytes& StoredBytes::operator+=(const StoredBytes& other) {
+  all += other.all;
+  images += other.images;
+  copies += other.copies;
+  parity += other.parity;
+  return *this;
+}
+
+namespace {
+
+// Returns whether an image on a node is of a rank that computes elsewhere. Without a manifest
+// that is not known, and it counts as none.
+bool is_copy(const CollectedVersion& version, const Part& part, std::uint32_t rank) {
+  const format::Manifest* const manifest = version.manifest;
+  if (part.place->kind == config::TierKind::global || manifest == nullptr) return false;
+  return rank < manifest->ranks.size() &&
+         manifest->node_names[manifest->ranks[rank].node] != part.place->node;
+}
+
+}  // namespace
+
+StoredBytes stored_bytes(const CollectedVersion& version, const Part& part) {
+  StoredBytes bytes;
+  for (const auto& [name, orphan] : part.captured)
+    bytes += {orphan.header.file_bytes, orphan.header.file_bytes, 0, 0};
+  const auto directory = part.place->directory.open_child(store::version_directory(version.id));
+  if (!directory || !part.captured.empty()) return bytes;  // it was removed meanwhile
+  const auto entries = directory->list();
+  if (!entries) return bytes;
+  for (const sys::DirectoryEntry& entry : *entries) {
+    const auto file = directory->open_file(entry.name, sys::Access::read);
+    const std::uint64_t size = file ? file->size().value_or(0) : 0;
+    bytes.all += size;
+    if (store::parse_parity_name(entry.name)) bytes.parity += size;
+    if (store::parse_shared_name(entry.name)) bytes.images += size;
+    if (const auto rank = store::parse_image_name(entry.name))
+      (is_copy(version, part, *rank) ? bytes.copies : bytes.images) += size;
   }
+  return bytes;
+}
+
+StoredBytes stored_bytes(const CollectedVersion& version) {
+  StoredBytes bytes;
+  for (const Part& part : version.parts) bytes += stored_bytes(version, part);
   return bytes;
 }
 

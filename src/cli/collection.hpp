@@ -93,8 +93,19 @@ Result<store::ImageReader> open_image(const Part& part, const std::string& name,
                                       const store::ExpectedImage& expected);
 
 std::uint64_t data_bytes(const format::Manifest& manifest);  // the protected bytes of all ranks
-std::uint64_t stored_bytes(
-    const CollectedVersion& version);  // bytes of all files that can be reached
+
+// The bytes of the files that can be reached, by what they are for.
+struct StoredBytes {
+  std::uint64_t all = 0;     // with manifests
+  std::uint64_t images = 0;  // of ranks on their own nodes, and in the global tier
+  std::uint64_t copies = 0;  // of images of other nodes' ranks: partner copies
+  std::uint64_t parity = 0;
+
+  StoredBytes& operator+=(const StoredBytes& other);
+};
+StoredBytes stored_bytes(const CollectedVersion& version);
+// The same in one of the parts of that version.
+StoredBytes stored_bytes(const CollectedVersion& version, const Part& part);
 
 // Describes the compression in the global tier, such as "1/2.3, within 1e-06"; empty if nothing is
 // compressed.

@@ -34,6 +34,7 @@ struct JobRow {
   const Job* job;
   const char* state;
   std::array<std::uint64_t, 3> bytes{};  // by config::TierKind
+  StoredBytes stored;                    // of its versions
   std::optional<double> age_s;           // age of the newest version; nullopt: none has a manifest
 };
 
@@ -54,7 +55,7 @@ const char* state_of_job(const Job& job, bool is_running, bool has_global,
 }
 
 JobRow row_of_job(const Collection& collection, const Job& job, bool looked_into_global) {
-  JobRow row{&job, "", {}, std::nullopt};
+  JobRow row{&job, "", {}, {}, std::nullopt};
   bool is_running = false, has_global = false;
   for (const store::SurveyedPlace& place : collection.places) {
     if (place.job != job.key) continue;
@@ -64,6 +65,7 @@ JobRow row_of_job(const Collection& collection, const Job& job, bool looked_into
   }
   std::uint64_t newest_ns = 0;
   for (const CollectedVersion& version : job.versions) {
+    row.stored += stored_bytes(version);
     if (version.manifest != nullptr)
       newest_ns = std::max(newest_ns, version.manifest->created_unix_ns);
   }
@@ -95,7 +97,9 @@ void print_jobs(const std::vector<JobRow>& rows) {
                {"AGE", Align::right},
                {"MEMORY", Align::right},
                {"LOCAL", Align::right},
-               {"GLOBAL", Align::right}});
+               {"GLOBAL", Align::right},
+               {"COPIES", Align::right},
+               {"PARITY", Align::right}});
   std::uint64_t idle = 0;
   for (const JobRow& row : rows) {
     const CollectedVersion* newest = row.job->newest();
@@ -103,7 +107,8 @@ void print_jobs(const std::vector<JobRow>& rows) {
                newest == nullptr ? "-" : fmt::format("{}", newest->id.number), age_text(row.age_s),
                bytes_text(bytes_in(row, config::TierKind::memory)),
                bytes_text(bytes_in(row, config::TierKind::local)),
-               bytes_text(bytes_in(row, config::TierKind::global))});
+               bytes_text(bytes_in(row, config::TierKind::global)),
+               bytes_or_dash(row.stored.copies), bytes_or_dash(row.stored.parity)});
     if (std::string_view(row.state) != "running") idle += bytes_in(row, config::TierKind::memory);
   }
   fmt::print("{}", table.text());
@@ -122,7 +127,9 @@ void print_json(const std::vector<JobRow>& rows) {
                                   {"versions", row.job->versions.size()},
                                   {"memory_bytes", bytes_in(row, config::TierKind::memory)},
                                   {"local_bytes", bytes_in(row, config::TierKind::local)},
-                                  {"global_bytes", bytes_in(row, config::TierKind::global)}};
+                                  {"global_bytes", bytes_in(row, config::TierKind::global)},
+                                  {"copy_bytes", row.stored.copies},
+                                  {"parity_bytes", row.stored.parity}};
     if (const CollectedVersion* newest = row.job->newest()) one["newest"] = newest->id.number;
     if (row.age_s) one["age_s"] = *row.age_s;
     document["jobs"].push_back(std::move(one));

@@ -40,6 +40,13 @@ json identity_of(const CollectedVersion& version) {
   return one;
 }
 
+void put_stored(json& one, const StoredBytes& stored) {
+  one["stored_bytes"] = stored.all;
+  one["image_bytes"] = stored.images;
+  one["copy_bytes"] = stored.copies;
+  one["parity_bytes"] = stored.parity;
+}
+
 json parts_of(const CollectedVersion& version) {
   json parts = json::array();
   for (const Part& part : version.parts) {
@@ -52,6 +59,7 @@ json parts_of(const CollectedVersion& version) {
     for (const auto& [group, member] : part.found->parities) {
       one["parities"].push_back({{"group", group}, {"member", member}});
     }
+    put_stored(one, stored_bytes(version, part));
     parts.push_back(std::move(one));
   }
   return parts;
@@ -172,7 +180,7 @@ std::string list_json(const Collection& collection, const std::vector<const Job*
     json versions = json::array();
     for (const CollectedVersion& version : job->versions) {
       json one = identity_of(version);
-      one["stored_bytes"] = stored_bytes(version);
+      put_stored(one, stored_bytes(version));
       one["parts"] = parts_of(version);
       one["problems"] = version.problems();
       versions.push_back(std::move(one));
@@ -197,6 +205,7 @@ std::string show_json(const Job& job, const VersionDetails& details,
     document["ranks"].push_back(rank_of(manifest.ranks[rank], details.ranks[rank], manifest));
   }
   document["groups"] = groups_of(manifest);
+  put_stored(document, stored_bytes(*details.version));
   document["parts"] = parts_of(*details.version);
   document["problems"] = details.version->problems();
   return dump(document);

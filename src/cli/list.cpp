@@ -23,8 +23,10 @@ std::vector<std::string> row_of(const Job& job, const CollectedVersion& version)
   }
   const std::string compression =
       version.manifest == nullptr ? "" : compression_text(*version.manifest);
-  row.insert(row.end(), {bytes_text(stored_bytes(version)), compression.empty() ? "-" : compression,
-                         state, printable(places_text(version))});
+  const StoredBytes stored = stored_bytes(version);
+  row.insert(row.end(),
+             {bytes_text(stored.all), bytes_or_dash(stored.copies), bytes_or_dash(stored.parity),
+              compression.empty() ? "-" : compression, state, printable(places_text(version))});
   return row;
 }
 
@@ -36,6 +38,8 @@ void print_table(const std::vector<const Job*>& jobs) {
                {"TIME"},
                {"DATA", Align::right},
                {"STORED", Align::right},
+               {"COPIES", Align::right},
+               {"PARITY", Align::right},
                {"COMPRESSED"},
                {"STATE"},
                {"WHERE"}});

@@ -102,7 +102,7 @@ Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& t
                                 const PruneArguments& arguments, double seen_s) {
   std::uint64_t freed = 0;
   for (const CollectedVersion* version : choose(job, arguments, seen_s)) {
-    const std::uint64_t bytes = stored_bytes(*version);
+    const std::uint64_t bytes = stored_bytes(*version).all;
     const std::string where = printable(places_text(*version));
     const char* state = state_of(*version);
     if (!arguments.dry_run) DIAPAUSE_TRY(remove(*version, tiers));

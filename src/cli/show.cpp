@@ -46,8 +46,10 @@ void print_head(const Job& job, const CollectedVersion& version,
   fmt::print("levels       {}\n", levels_text(manifest));
   fmt::print("data         {} in {} rank{}\n", bytes_text(data_bytes(manifest)),
              manifest.ranks.size(), manifest.ranks.size() == 1 ? "" : "s");
-  fmt::print("stored here  {}: {}\n", bytes_text(stored_bytes(version)),
-             printable(places_text(version)));
+  const StoredBytes stored = stored_bytes(version);
+  fmt::print("stored here  {}: {}\n", bytes_text(stored.all), printable(places_text(version)));
+  fmt::print("of that      images {}, partner copies {}, parity {}\n", bytes_text(stored.images),
+             bytes_text(stored.copies), bytes_text(stored.parity));
   if (const std::string text = compression_text(manifest); !text.empty())
     fmt::print("compressed   {}\n", text);
   if (energy) {

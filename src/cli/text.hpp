@@ -9,8 +9,9 @@
 
 namespace diapause::cli {
 
-std::string bytes_text(std::uint64_t bytes);   // like "1.5 MiB"
-std::string time_text(std::uint64_t unix_ns);  // the local time, like "2026-03-04 15:06:07"
+std::string bytes_text(std::uint64_t bytes);     // like "1.5 MiB"
+std::string bytes_or_dash(std::uint64_t bytes);  // the same, and "-" for none
+std::string time_text(std::uint64_t unix_ns);    // the local time, like "2026-03-04 15:06:07"
 // Returns text such as "284 +- 2 J". The uncertainty is shown with two digits, or one if the first
 // is above 3, and the value to the same place. A value without uncertainty has two decimals.
 std::string value_text(double value, double off, const char* unit);

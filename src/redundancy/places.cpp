@@ -45,6 +45,23 @@ bool is_laid_out_alike(const format::Manifest& manifest,
                                    });
 }
 
+NodeBytes bytes_on(const format::Manifest& manifest, std::uint32_t node) {
+  NodeBytes bytes;
+  for (const format::RankRecord& rank : manifest.ranks) {
+    if (rank.node == node) bytes.images += rank.image.file_bytes;
+    const bool has_copy = manifest.has_level(2) && rank.partner < manifest.ranks.size();
+    if (has_copy && manifest.ranks[rank.partner].node == node)
+      bytes.copies += rank.image.file_bytes;
+  }
+  for (std::size_t g = 0; manifest.has_level(3) && g < manifest.groups.size(); ++g) {
+    const format::Group& group = manifest.groups[g];
+    for (std::size_t member = 0; member < group.parities.size(); ++member) {
+      if (group.nodes[member] == node) bytes.parity += group.parities[member].file_bytes;
+    }
+  }
+  return bytes;
+}
+
 bool is_part_of(const Holdings& some, const Holdings& all) {
   return std::ranges::includes(all.images, some.images) &&
          std::ranges::includes(all.parities, some.parities);

@@ -103,6 +103,24 @@ class ReadingTest(CommandTest):
                 self.tiers.files(f"*/*/v{number}-*/*") + self.tiers.files(f"*/*/*/v{number}-*/*"))
             self.assertEqual(version["stored_bytes"], sum(file.stat().st_size for file in files))
 
+    def test_list_counts_partner_copies_and_parity_apart(self):
+        listed = self.versions("list")
+        image = self.image("node0", 10, 0).stat().st_size
+        parities = self.tiers.files("memory/*/*/v30-*/g*-p*.img")
+        parity = sum(file.stat().st_size for file in parities)
+        self.assertGreater(parity, 0)
+        of_all_ranks = {10: (1, 0, 0), 20: (1, 1, 0), 30: (1, 0, parity), 40: (1, 0, 0),
+                        50: (2, 0, 0)}
+        for number, (images, copies, parity_bytes) in of_all_ranks.items():
+            version = listed[number]
+            kinds = ("image_bytes", "copy_bytes", "parity_bytes")
+            self.assertEqual([version[kind] for kind in kinds],
+                             [8 * images * image, 8 * copies * image, parity_bytes], number)
+            for kind in ("stored_bytes", *kinds):
+                self.assertEqual(sum(part[kind] for part in version["parts"]), version[kind])
+        (job,) = self.report("jobs", tiers=self.tiers)["jobs"]
+        self.assertEqual((job["copy_bytes"], job["parity_bytes"]), (8 * image, parity))
+
     def test_list_shows_the_newest_first_in_a_table(self):
         text, _ = self.diapause("list", tiers=self.tiers)
         lines = text.splitlines()
@@ -158,6 +176,9 @@ class ReadingTest(CommandTest):
         self.assertEqual([rank["partner"] for rank in partners], [2, 3, 4, 5, 6, 7, 0, 1])
         self.assertEqual(partners[7]["found_in"], ["memory node0", "memory node3"])
         with_parity = self.report("show", "heat", "30", tiers=self.tiers)
+        self.assertEqual(with_parity["copy_bytes"], 0)
+        self.assertIn(f"partner copies 0 B, parity {with_parity['parity_bytes'] / 2**20:.1f} MiB",
+                      self.diapause("show", "heat", "30", tiers=self.tiers)[0])
         self.assertEqual([[member["rank"] for member in group["members"]]
                           for group in with_parity["groups"]],
                          [[0, 2, 4, 6], [1, 3, 5, 7]])

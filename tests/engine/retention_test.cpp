@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -16,7 +17,10 @@ namespace diapause::test_support {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 std::set<std::uint64_t> numbers_in(const VolatileDisk& disk, const std::string& root) {
   std::set<std::uint64_t> numbers;
@@ -42,6 +46,26 @@ TEST(Retention, KeepsOneVersionOfEachLevelOnTheNodesAndTwoInTheGlobalDirectoryBy
   checkpoint_job(disk, shape, {{1, 4}, {2, 4}, {3, 4}, {4, 3}, {5, 2}, {6, 1}, {7, 1}});
   EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(4, 5, 7));
   EXPECT_THAT(numbers_in(disk, "/home/job"), ElementsAre(2, 3));
+}
+
+TEST(Retention, TellsOnceForEachLevelWhatANodeHolds) {
+  Shape shape;
+  shape.elements = 100'000;
+  std::mutex mutex;
+  std::vector<std::string> told;
+  shape.log = [&](Severity, const std::string& text) {
+    const std::lock_guard lock(mutex);
+    if (text.find("of the memory tier of node0") != text.npos) told.push_back(text);
+  };
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{1, 2}, {2, 3}, {3, 2}, {4, 3}});
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_THAT(told[0], StartsWith("version 1 of level 2 takes"));
+  EXPECT_THAT(told[0], Not(HasSubstr(" 0.0 for partner copies")));
+  EXPECT_THAT(told[0], EndsWith(" 0.0 for parity"));
+  EXPECT_THAT(told[1], StartsWith("version 2 of level 3 takes"));
+  EXPECT_THAT(told[1], HasSubstr(" 0.0 for partner copies"));
+  EXPECT_THAT(told[1], Not(EndsWith(" 0.0 for parity")));
 }
 
 // A version that the program was told is held stays restorable at its level until another version

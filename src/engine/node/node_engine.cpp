@@ -9,6 +9,7 @@
 #include "engine/node/levels/parity.hpp"
 #include "engine/node/levels/partner.hpp"
 #include "engine/node/publish.hpp"
+#include "redundancy/places.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
 
@@ -196,6 +197,27 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
   return result;
 }
 
+// Once for each level, so that people see what their settings cost a node before its memory is
+// scarce.
+void NodeEngine::tell_what_a_node_holds(const Work& work) {
+  const int level = work.manifest.deepest_level();
+  if (context_.topology.node != 0 || !context_.topology.is_leader()) return;
+  if (!work.is_kept || (told_levels_ >> level & 1u) != 0) return;
+  told_levels_ |= 1u << level;
+  const auto mib = [](std::uint64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(kMiB);
+  };
+  const redundancy::NodeBytes bytes = redundancy::bytes_on(work.manifest, 0);
+  context_.log(
+      Severity::information,
+      fmt::format(
+          "version {} of level {} takes {:.1f} MiB of the {} tier of {}: {:.1f} for images, "
+          "{:.1f} for partner copies and {:.1f} for parity",
+          work.manifest.version.number, level, mib(bytes.images + bytes.copies + bytes.parity),
+          store::tier_name(work.node_tier), context_.topology.node_names[0], mib(bytes.images),
+          mib(bytes.copies), mib(bytes.parity)));
+}
+
 // Those that have become no file of a version.
 void NodeEngine::give_back_slots(Work& work, const Captures& captures) {
   store::Tier* const tier = context_.tiers.find(captures.capture_tier);
@@ -214,6 +236,7 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
   if (work.steps.empty()) account_for_capture(work, captures);
   if (work.manifest.levels != 0) {
     book_.note_version(context_);
+    tell_what_a_node_holds(work);
     catalogue_.prune(context_);
   } else if (work.is_kept) {
     catalogue_.discard(context_, work.manifest.version, work.node_tier);

@@ -164,6 +164,7 @@ class NodeEngine {
   void write_down_compression(const format::VersionId& version);
   void learn_from(GlobalStep step, const format::Manifest& manifest);
 
+  void tell_what_a_node_holds(const Work& work);
   void give_back_slots(Work& work, const Captures& captures);
   void record(const Work& work, const Captures& captures, const Status& result);
   Status open_account();
@@ -188,6 +189,7 @@ class NodeEngine {
   sys::RateLimiter flush_limiter_;     // limits background writes to the global tier
   std::function<bool()> is_given_up_;  // empty if the work is never given up
   bool is_cut_off_ = false;            // the ranks cannot communicate any more
+  std::uint32_t told_levels_ = 0;      // bit (1 << level): of tell_what_a_node_holds()
   std::uint32_t incarnation_ = 1;
   std::uint32_t other_rank_count_ = 0;
   // Tiers whose last use failed; they are reopened before the next use.
