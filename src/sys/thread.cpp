@@ -59,6 +59,13 @@ Status give_way(int nice, std::optional<std::uint32_t> cpu) {
   return fail(os_error("cannot pin a thread to processor " + std::to_string(*cpu), errno));
 }
 
+std::optional<int> niceness(std::int64_t thread) {
+  errno = 0;  // -1 is also a niceness
+  const int found = ::getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
+  if (found == -1 && errno != 0) return std::nullopt;
+  return found;
+}
+
 unsigned usable_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);

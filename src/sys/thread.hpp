@@ -32,6 +32,10 @@ class Thread {
 // given, the processor it stays on. If the system refuses one of the two, the other still applies.
 Status give_way(int nice, std::optional<std::uint32_t> cpu);
 
+// Returns the niceness of a thread of any process (0 to 19; below 0, it goes before others), and
+// nothing if there is no such thread.
+std::optional<int> niceness(std::int64_t thread);
+
 // Returns the number of cores that the scheduler may give the calling thread (sched_getaffinity),
 // at least 1.
 unsigned usable_cores();

@@ -9,6 +9,7 @@
 #include "governor/actuators/uclamp.hpp"
 #include "governor/node.hpp"
 #include "sys/tasks.hpp"
+#include "sys/thread.hpp"
 
 namespace diapause::governor_test {
 namespace {
@@ -131,6 +132,8 @@ TEST(Powercap, LimitsEachDieWhoseCoresAreAllTheJobs) {
   EXPECT_THAT(plan->settings[0].path, HasSubstr("intel-rapl:1/"));
 }
 
+constexpr std::int64_t kNoSuchThread = 5'000'000;  // above the kernel's largest number
+
 class EmulatedTest : public testing::Test {
  protected:
   // Makes the files that the kernel would make for a new group.
@@ -140,35 +143,56 @@ class EmulatedTest : public testing::Test {
   Result<Plan> plan(const std::string& own_groups) {
     planner =
         governor::plan_emulated(sys::real_kernel(), {node.sysfs(), own_groups, owner(1)}, controls);
-    return planner->plan({{}, {42}}, 0.85);
+    return planner->plan({{}, {slowed}}, 0.85);
   }
   Node node;
   governor::Controls controls = node.controls();
   std::unique_ptr<Planner> planner;
+  std::int64_t slowed = kNoSuchThread;
 };
 
 TEST_F(EmulatedTest, LimitsTheTimeOfEachThreadInVersion1OfControlGroups) {
   node.put("fs/cgroup/cpu/job/cpu.cfs_period_us", "100000");
-  const std::string group = "fs/cgroup/cpu/job/diapause-1-1-42";
+  const std::string group = "fs/cgroup/cpu/job/diapause-1-1-5000000";
   add_group(group, {"cpu.cfs_period_us", "cpu.cfs_quota_us", "tasks"});
   const auto found = plan("3:cpuset:/\n1:cpu,cpuacct:/job\n0::/other");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->settings[0].path, node.path(group + "/cpu.cfs_quota_us"));
   EXPECT_EQ(found->settings[0].value, "8500");
   EXPECT_EQ(node.get(group + "/cpu.cfs_period_us"), "10000");
-  EXPECT_EQ(node.get(group + "/tasks"), "42");
+  EXPECT_EQ(node.get(group + "/tasks"), "5000000");
 }
 
 TEST_F(EmulatedTest, LimitsTheTimeOfEachThreadInVersion2OfControlGroups) {
   node.put("fs/cgroup/job/cgroup.subtree_control", "cpu memory");
-  const std::string group = "fs/cgroup/job/diapause-1-1-42";
+  const std::string group = "fs/cgroup/job/diapause-1-1-5000000";
   add_group(group, {"cgroup.type", "cpu.max", "cgroup.threads"});
   const auto found = plan("0::/job");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->settings[0].path, node.path(group + "/cpu.max"));
   EXPECT_EQ(found->settings[0].value, "8500 10000");
   EXPECT_EQ(node.get(group + "/cgroup.type"), "threaded");
-  EXPECT_EQ(node.get(group + "/cgroup.threads"), "42");
+  EXPECT_EQ(node.get(group + "/cgroup.threads"), "5000000");
+}
+
+// Without this a flush at a lower clock would get more of a shared core than one at the full clock.
+TEST_F(EmulatedTest, LetsTheGroupGiveWayAsItsThreadDid) {
+  node.put("fs/cgroup/cpu/cpu.cfs_period_us", "100000");
+  node.put("fs/cgroup/job/cgroup.subtree_control", "cpu memory");
+  const auto thread = sys::Thread::start([&] {
+    ASSERT_TRUE(sys::give_way(10, std::nullopt));
+    slowed = sys::thread_id();
+    const std::string own = "diapause-1-1-" + std::to_string(slowed);
+    add_group("fs/cgroup/cpu/" + own,
+              {"cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.shares", "tasks"});
+    add_group("fs/cgroup/job/" + own,
+              {"cgroup.type", "cpu.max", "cpu.weight.nice", "cgroup.threads"});
+    EXPECT_TRUE(plan("1:cpu:/"));
+    EXPECT_EQ(node.get("fs/cgroup/cpu/" + own + "/cpu.shares"), "110");
+    EXPECT_TRUE(plan("0::/job"));
+    EXPECT_EQ(node.get("fs/cgroup/job/" + own + "/cpu.weight.nice"), "10");
+  });
+  ASSERT_TRUE(thread);
 }
 
 TEST_F(EmulatedTest, SaysWhatIsMissingWhereGroupsGiveNoTime) {

@@ -7,12 +7,14 @@
 #include <set>
 
 #include "sys/control_file.hpp"
+#include "sys/thread.hpp"
 #include "sys/value_file.hpp"
 
 namespace diapause::governor {
 namespace {
 
 constexpr int kPeriod_us = 10000;  // short compared with the shortest phase that is slowed
+constexpr double kSharesOfNicenessZero = 1024;
 
 // The files of one version of control groups. Both versions are searched, because a machine may
 // have either or both.
@@ -27,6 +29,16 @@ struct Hierarchy {
   std::string limit(double ratio) const {
     const long quota_us = std::lround(ratio * kPeriod_us);
     return is_version_2 ? fmt::format("{} {}", quota_us, kPeriod_us) : fmt::format("{}", quota_us);
+  }
+
+  // Lets a group give way as a thread of this niceness does, because the niceness of a thread only
+  // counts within its group. Version 1 has no file for it; each step takes a fifth off a weight.
+  Status set_weight(sys::Kernel& kernel, const std::string& path, int niceness) const {
+    if (is_version_2) {
+      return sys::write_value(kernel, path + "/cpu.weight.nice", fmt::format("{}", niceness));
+    }
+    const long shares = std::lround(kSharesOfNicenessZero / std::pow(1.25, niceness));
+    return sys::write_value(kernel, path + "/cpu.shares", fmt::format("{}", shares));
   }
 };
 
@@ -109,6 +121,9 @@ Status EmulatedClock::make_group_for(std::int64_t thread) {
   } else {
     DIAPAUSE_TRY(
         sys::write_value(kernel_, group + "/cpu.cfs_period_us", fmt::format("{}", kPeriod_us)));
+  }
+  if (const auto niceness = sys::niceness(thread)) {
+    DIAPAUSE_TRY(hierarchy_->set_weight(kernel_, group, *niceness));
   }
   DIAPAUSE_TRY(sys::write_value(kernel_, group + hierarchy_->threads, fmt::format("{}", thread)));
   grouped_.insert(thread);

@@ -1,7 +1,7 @@
 // Emulates a lower clock: each thread is in a control group that gives it that share of a core's
 // time. It serves to try out the governor on machines whose clock cannot be set. Computing threads
 // really take longer by 1 / ratio, but the power stays the same, so energy measured meanwhile is
-// meaningless.
+// meaningless. Its niceness counts against all other threads, as before.
 //
 // Unlike a lower clock, it slows neither a thread that waits for more of its time than the ratio
 // leaves it, nor any thread if threads outnumber the cores.
