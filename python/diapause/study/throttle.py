@@ -101,10 +101,10 @@ def plan_of(arguments):
             def do(directory, path=path):
                 return _write(arguments, path, directory)
 
-            # Every gear compresses, writes and decompresses: three steps.
+            # Every gear compresses, writes and decompresses, and writes once to warm up.
             made.append(runs.Run(f"{name}-{repetition + 1}",
                                  f"{MEDIA[name]} ({path}), {repetition + 1}",
-                                 3 * arguments.seconds * len(_gears(arguments)), do))
+                                 4 * arguments.seconds * len(_gears(arguments)), do))
     made.append(runs.Run("figure-1", "figure 1, by the planner", 1.0,
                          lambda directory: _shares(arguments)))
     return runs.Plan(arguments.output, options.settings(arguments), made)
