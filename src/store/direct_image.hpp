@@ -1,6 +1,6 @@
-// An image on a disk, read past the page cache and far ahead of the copy. Every block is checked in
-// a small buffer before it is copied to where it belongs, so no wrong byte is ever written, and no
-// memory is needed but the buffers.
+// An image on a disk, read past the page cache and far ahead of the checks. Whole pages are read
+// straight to where they belong, if they belong at the start of a page, and everything else through
+// small buffers, so that no memory is needed but these.
 //
 // Several threads share the work where the caller allows it: a disk is faster than one thread can
 // touch fresh memory.
@@ -37,8 +37,8 @@ class DirectImage {
   // block that was met.
   Status verify(const format::ImageIndex& index, unsigned threads) const;
 
-  // Copies every region r with targets[r] not null there, block by block, each after its check.
-  // After a failure some blocks may have been copied.
+  // Puts every region r with targets[r] not null there, and checks every block. After a failure
+  // that memory holds nothing of worth.
   Status deliver(const format::ImageIndex& index, std::span<std::byte* const> targets,
                  unsigned threads) const;
 
