@@ -119,6 +119,16 @@ def what_velocs_serializers_write_comes_back(site):
                             "level 1 is taken instead"))
 
 
+def what_archives_of_cereal_and_boost_write_comes_back(site):
+    if not (site.programs / "veloc_archives").exists():
+        raise Skip("there is no cereal, or no Boost.Serialization")
+    with Place(site, ranks=0) as place:
+        configuration = veloc_configuration(place, scratch_versions=0)
+        place.run("veloc_archives", configuration, place.path / "cached",
+                  environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)},
+                  messages=("^veloc: ", "level 1 is taken instead"))
+
+
 def a_veloc_program_that_writes_its_own_files_is_killed_and_ends_the_same(site):
     def prepare(place):
         configuration = veloc_configuration(place, scratch_versions=2, max_versions=2,
