@@ -18,6 +18,27 @@ void check(int status) {
   if (status != DIAPAUSE_OK) throw Failed(status);
 }
 
+int protect_one(diapause_t* instance, const char* name, const Block& block) {
+  constexpr std::size_t kMostDims = 8;  // of diapause_protect_block
+  void* const data = block.count == 0 ? nullptr : block.data;
+  const bool is_opaque = block.type == DIAPAUSE_BYTES;
+  const std::size_t dims = block.place.shape.size() + (is_opaque ? 1 : 0);
+  if (!block.place.shape.empty() && dims <= kMostDims) {
+    Place place = block.place;
+    if (is_opaque) {  // the bytes of an element are one more dimension
+      place.shape.push_back(block.element_bytes);
+      place.global_shape.push_back(block.element_bytes);
+      place.start.push_back(0);
+    }
+    return diapause_protect_block(instance, name, data, is_opaque ? DIAPAUSE_UINT8 : block.type,
+                                  static_cast<int>(dims), place.shape.data(),
+                                  place.global_shape.data(), place.start.data());
+  }
+  if (is_opaque)
+    return diapause_protect_bytes(instance, name, data, block.count, block.element_bytes);
+  return diapause_protect(instance, name, data, block.count, block.type);
+}
+
 }  // namespace
 
 Job::Job(MPI_Comm comm, const std::string& name, const std::string& settings) {
@@ -138,11 +159,7 @@ void Job::protect(const Blocks& blocks) {
   }
   for (const auto& [name, block] : blocks) {
     if (protected_.count(name) != 0) continue;
-    void* const data = block.count == 0 ? nullptr : block.data;
-    check(block.type == DIAPAUSE_BYTES
-              ? diapause_protect_bytes(instance_, name.c_str(), data, block.count,
-                                       block.element_bytes)
-              : diapause_protect(instance_, name.c_str(), data, block.count, block.type));
+    check(protect_one(instance_, name.c_str(), block));
     protected_.emplace(name, block);
   }
 }
@@ -168,6 +185,9 @@ void Job::take_last_again(int level) {
     if (is_file(name)) continue;
     check(diapause_stored_find(instance_, name.c_str(), &info));
     Block& block = blocks[name] = {nullptr, info.count, info.element_bytes, info.type};
+    const auto known = protected_.find(name);  // the place is not told of what is stored
+    if (known != protected_.end() && known->second.bytes() == block.bytes()) block = known->second;
+    block.data = nullptr;
     if (block.bytes() != 0) check(diapause_map(instance_, name.c_str(), &block.data));
   }
   if (has_files) {
@@ -293,11 +313,18 @@ std::vector<std::string> Job::stored_names() const {
 void Job::read(const std::string& region, void* to) {
   const std::uint64_t bytes = stored_bytes(region).value_or(0);
   if (bytes == 0) return;
+  void* const data = map(region);
+  std::memcpy(to, data, bytes);
+  unmap(data);
+}
+
+void* Job::map(const std::string& region) {
   void* data = nullptr;
   check(diapause_map(instance_, region.c_str(), &data));
-  std::memcpy(to, data, bytes);
-  check(diapause_unmap(instance_, data));
+  return data;
 }
+
+void Job::unmap(void* data) { check(diapause_unmap(instance_, data)); }
 
 std::string Job::restore_files() {
   const char* directory = nullptr;

@@ -27,11 +27,21 @@ struct Failed : std::runtime_error {
   int status;  // a diapause_status
 };
 
+// Where a block lies in an array of all ranks, for the slowest dimension first.
+struct Place {
+  std::vector<std::uint64_t> shape;
+  std::vector<std::uint64_t> global_shape;
+  std::vector<std::uint64_t> start;
+  bool operator==(const Place&) const = default;
+};
+
 struct Block {
   void* data = nullptr;
   std::uint64_t count = 0;
   std::uint64_t element_bytes = 1;
   diapause_type type = DIAPAUSE_BYTES;
+  // Empty: no place is recorded. Nor is one of more dimensions than the library takes.
+  Place place = {};
 
   std::uint64_t bytes() const { return count * element_bytes; }
   bool operator==(const Block&) const = default;
@@ -99,6 +109,9 @@ class Job {
   std::optional<std::uint64_t> stored_bytes(const std::string& region) const;
   std::vector<std::string> stored_names() const;
   void read(const std::string& region, void* to);
+  // The data itself, until unmap().
+  void* map(const std::string& region);
+  void unmap(void* data);
   // Returns the directory with the files of that version. Collective.
   std::string restore_files();
 

@@ -18,19 +18,40 @@ namespace {
 
 using Failure = std::runtime_error;
 
-constexpr std::array kKnown = {
-    "basic.ckpt_dir",       "basic.glbl_dir",         "basic.node_size",     "basic.group_size",
-    "basic.head",           "basic.keep_heads_alive", "basic.ckpt_l1",       "basic.ckpt_l2",
-    "basic.ckpt_l3",        "basic.ckpt_l4",          "basic.dcp_l4",        "basic.enable_dcp",
-    "basic.ckpt_io",        "basic.keep_last_ckpt",   "basic.keep_l4_ckpt",  "basic.verbosity",
-    "restart.failure",      "restart.exec_id",        "injection.rank",      "injection.index",
-    "injection.position",   "injection.number",       "injection.frequency", "advanced.local_test",
-    "advanced.fast_forward"};
+constexpr std::array kKnown = {"basic.ckpt_dir",
+                               "basic.glbl_dir",
+                               "basic.node_size",
+                               "basic.group_size",
+                               "basic.head",
+                               "basic.keep_heads_alive",
+                               "basic.ckpt_l1",
+                               "basic.ckpt_l2",
+                               "basic.ckpt_l3",
+                               "basic.ckpt_l4",
+                               "basic.dcp_l4",
+                               "basic.enable_dcp",
+                               "basic.ckpt_io",
+                               "basic.keep_last_ckpt",
+                               "basic.keep_l4_ckpt",
+                               "basic.verbosity",
+                               "basic.h5_single_file_enable",
+                               "basic.h5_single_file_dir",
+                               "basic.h5_single_file_prefix",
+                               "basic.h5_single_file_keep",
+                               "restart.failure",
+                               "restart.exec_id",
+                               "injection.rank",
+                               "injection.index",
+                               "injection.position",
+                               "injection.number",
+                               "injection.frequency",
+                               "advanced.local_test",
+                               "advanced.fast_forward"};
 // Beginnings of keys that say how FTI does its work, which Diapause does in its own way.
 constexpr std::array kWithoutMeaning = {
     "basic.meta_dir",       "basic.glbl_stash_dir",      "basic.inline_l",
     "basic.max_sync_intv",  "basic.enable_staging",      "basic.dcp_",
-    "basic.max_var_id",     "basic.cacheddcp",           "basic.h5_single_file_",
+    "basic.max_var_id",     "basic.cacheddcp",           "basic.h5_single_file_inline",
     "advanced.block_size",  "advanced.transfer_size",    "advanced.mpi_tag",
     "advanced.ckpt_tag",    "advanced.stage_tag",        "advanced.final_tag",
     "advanced.general_tag", "advanced.gpu_host_bufsize", "advanced.lustre_"};
@@ -92,22 +113,18 @@ std::vector<std::string> remarks_on(const Ini& ini, const std::string& path) {
 }
 
 constexpr int kMost = 1000000000;
+constexpr long kEveryVersion = 4294967295;
 
-void check_io_mode(const Keys& keys) {
+void check_io_mode(const Keys& keys, bool has_shared) {
   constexpr int kPosix = 1;
   constexpr int kFtiFf = 3;
+  constexpr int kHdf5 = 5;
   const int mode = keys.number("basic", "ckpt_io", kPosix, 0, kMost);
-  if (mode <= kFtiFf) return;
+  if (mode <= kFtiFf || (mode == kHdf5 && has_shared)) return;
   const char* const names[] = {"SIONlib", "HDF5", "IME"};
   const std::string what = mode <= 6 ? names[mode - 4] : "no I/O mode of FTI";
   throw Failure(keys.name("basic", "ckpt_io") + " = " + std::to_string(mode) + " (" + what +
                 "): Diapause writes files of its own; set it to 1");
-}
-
-void check_hdf5(const Keys& keys) {
-  if (keys.is_on("basic", "h5_single_file_enable"))
-    throw Failure(keys.name("basic", "h5_single_file_enable") +
-                  ": files of HDF5 are not written here; set it to 0");
 }
 
 struct Topology {
@@ -165,7 +182,30 @@ void set_levels(const Keys& keys, const Topology& topology, Settings& settings) 
   }
   if (keys.flag("advanced", "local_test"))
     settings.set("node.ranks_per_node", long{topology.node_size});
-  if (keys.is_on("basic", "keep_l4_ckpt")) settings.set("level4.keep", long{4294967295});
+  if (keys.is_on("basic", "keep_l4_ckpt")) settings.set("level4.keep", kEveryVersion);
+}
+
+// Global datasets are stored by a job of their own, whose nodes do not matter: its versions are of
+// level 4.
+FtiSharedConfiguration read_shared(const Keys& keys) {
+  FtiSharedConfiguration shared;
+  shared.is_enabled = true;
+  shared.directory =
+      keys.ini().get("basic", "h5_single_file_dir").value_or(keys.text("basic", "glbl_dir"));
+  shared.prefix = keys.ini().get("basic", "h5_single_file_prefix").value_or("VPR-h5");
+  Settings settings;
+  settings.set("local.path", keys.text("basic", "ckpt_dir"));
+  settings.set("global.path", shared.directory);
+  settings.set("capture.strategy", "copy");
+  if (keys.is_on("basic", "h5_single_file_keep")) settings.set("level4.keep", kEveryVersion);
+  shared.settings = settings.text();
+  return shared;
+}
+
+std::string remark_on_shared(const FtiSharedConfiguration& shared) {
+  return "global datasets are stored as versions of the jobs fti-" + shared.prefix +
+         "-<ranks> in " + shared.directory +
+         ", and in no file of HDF5: `diapause export` writes one";
 }
 
 std::string settings_of(const Keys& keys, const Topology& topology) {
@@ -191,19 +231,25 @@ std::string trimmed_key(const std::string& line) {
 
 FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   const Keys keys(path);
-  check_io_mode(keys);
-  check_hdf5(keys);
+  const bool has_shared = keys.is_on("basic", "h5_single_file_enable");
+  check_io_mode(keys, has_shared);
   FtiConfiguration configuration;
   configuration.remarks = remarks_on(keys.ini(), path);
   configuration.settings = settings_of(keys, read_topology(keys, ranks));
   configuration.local_dir = keys.text("basic", "ckpt_dir");
   configuration.verbosity = keys.number("basic", "verbosity", 2, 1, 3);
   configuration.failure = keys.number("restart", "failure", 0, 0, 3);
-  if (configuration.failure == 3) {
+  const bool begins_with_shared = configuration.failure == 3;
+  if (begins_with_shared && !has_shared) {
     throw Failure(keys.name("restart", "failure") +
-                  " = 3: a restart on another number of ranks needs files of HDF5");
+                  " = 3: a restart on another number of ranks needs h5_single_file_enable = 1");
   }
-  if (configuration.failure != 0) configuration.execution_id = keys.text("restart", "exec_id");
+  if (configuration.failure != 0 && !begins_with_shared)
+    configuration.execution_id = keys.text("restart", "exec_id");
+  if (has_shared) {
+    configuration.shared = read_shared(keys);
+    configuration.remarks.push_back(remark_on_shared(configuration.shared));
+  }
   configuration.has_heads = keys.flag("basic", "head");
   configuration.keeps_heads_alive = keys.is_on("basic", "keep_heads_alive");
   configuration.keeps_last = keys.flag("basic", "keep_last_ckpt");

@@ -8,17 +8,28 @@
 
 namespace diapause::drop_in {
 
+// Where versions of global datasets lie, which any number of ranks can read.
+struct FtiSharedConfiguration {
+  bool is_enabled = false;
+  std::string directory;
+  std::string prefix;
+  std::string settings;  // text for Diapause
+};
+
 struct FtiConfiguration {
-  std::string settings;      // text for Diapause
-  std::string local_dir;     // value of `ckpt_dir`
-  int verbosity = 2;         // 1: everything, 2: what happens, 3: errors only
-  int failure = 0;           // 0: a fresh start, 1: a restart, 2: a restart from what was kept
+  std::string settings;    // text for Diapause
+  std::string local_dir;   // value of `ckpt_dir`
+  int verbosity = 2;       // 1: everything, 2: what happens, 3: errors only
+  // 0: a fresh start, 1: a restart, 2: a restart from what was kept, 3: one that begins with the
+  // global datasets of a job of any number of ranks.
+  int failure = 0;
   std::string execution_id;  // id of the run that is continued
   bool has_heads = false;
   bool keeps_heads_alive = false;
   bool keeps_last = false;
   bool keeps_all_of_level4 = false;
   std::vector<std::string> remarks;  // for the log: keys that change nothing here
+  FtiSharedConfiguration shared;
 
   struct {
     int rank = 0;

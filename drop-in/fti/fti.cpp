@@ -1,12 +1,15 @@
 // The functions of fti.h: one run a process, and what it answers in FTI's numbers.
 #include "fti.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "run.hpp"
 
@@ -74,14 +77,6 @@ int begin(const char* file, MPI_Comm comm) {
   return run()->find() ? FTI_SCES : FTI_NREC;
 }
 
-int refuse_global_dataset(const char* function) {
-  std::fprintf(
-      stderr,
-      "fti: %s: datasets of all ranks together need files of HDF5, which are not written here\n",
-      function);
-  return FTI_NSCS;
-}
-
 // Returns the number of elements in so many dimensions.
 uint64_t product_of(int dims, const int64_t* lengths) {
   if (dims < 0 || (dims > 0 && lengths == nullptr))
@@ -93,6 +88,18 @@ uint64_t product_of(int dims, const int64_t* lengths) {
       throw std::runtime_error("a dimension of " + std::to_string(lengths[i]) + " elements");
   }
   return product;
+}
+
+// Returns the numbers of so many dimensions, as FTI_AddSubset and its like take them.
+std::vector<uint64_t> numbers_of(int dims, const FTIT_hsize_t* numbers) {
+  product_of(dims, numbers);  // throws if they cannot be used
+  return std::vector<uint64_t>(numbers, numbers + dims);
+}
+
+std::string path_of(const FTIT_H5Group* group, const char* name) {
+  const std::string folder = group == nullptr ? "" : group->fullName;
+  const std::string path = folder + "/" + text(name);
+  return path.substr(std::min(path.size(), path.find_first_not_of('/')));
 }
 
 void set_text(char* to, const char* from) { std::snprintf(to, FTI_BUFS, "%s", text(from)); }
@@ -133,9 +140,20 @@ int FTI_Protect(int id, void* ptr, int64_t count, fti_id_t tid) {
   });
 }
 
-int FTI_SetAttribute(int id, FTIT_attribute, FTIT_attributeFlag) {
+// FTI counts the dimension first that is contiguous in memory.
+int FTI_SetAttribute(int id, FTIT_attribute attribute, FTIT_attributeFlag flag) {
   return answer(FTI_NSCS, [&](FtiRun& r) {
-    r.variable(id);
+    auto& variable = r.variable(id);
+    if ((flag & FTI_ATTRIBUTE_DIM) != 0) {
+      const FTIT_dimension& dim = attribute.dim;
+      const int most = sizeof dim.count / sizeof dim.count[0];
+      if (dim.ndims < 0 || dim.ndims > most)
+        throw std::runtime_error("an attribute of " + std::to_string(dim.ndims) + " dimensions");
+      const std::vector<uint64_t> lengths = numbers_of(dim.ndims, dim.count);
+      variable.lengths.assign(lengths.rbegin(), lengths.rend());
+    }
+    if ((flag & FTI_ATTRIBUTE_NAME) != 0)
+      variable.label.assign(attribute.name, strnlen(attribute.name, sizeof attribute.name));
     return FTI_SCES;
   });
 }
@@ -149,10 +167,7 @@ int FTI_getIDFromString(const char* name) {
 }
 
 int FTI_Checkpoint(int id, int level) {
-  return answer(FTI_NSCS, [&](FtiRun& r) {
-    r.checkpoint(id, level);
-    return FTI_DONE;
-  });
+  return answer(FTI_NSCS, [&](FtiRun& r) { return r.checkpoint(id, level); });
 }
 
 int FTI_Snapshot() {
@@ -169,8 +184,10 @@ int FTI_Recover() {
 }
 
 int FTI_RecoverVarInit() {
-  return answer(FTI_NSCS,
-                [](FtiRun& r) { return r.status() == 0 || r.can_recover() ? FTI_SCES : FTI_NSCS; });
+  return answer(FTI_NSCS, [](FtiRun& r) {
+    r.begin_variables();
+    return FTI_SCES;
+  });
 }
 
 int FTI_RecoverVar(int id) {
@@ -181,7 +198,10 @@ int FTI_RecoverVar(int id) {
 }
 
 int FTI_RecoverVarFinalize() {
-  return answer(FTI_NSCS, [](FtiRun&) { return FTI_SCES; });
+  return answer(FTI_NSCS, [](FtiRun& r) {
+    r.end_variables();
+    return FTI_SCES;
+  });
 }
 
 int64_t FTI_GetStoredSize(int id) {
@@ -207,11 +227,7 @@ int FTI_AddVarICP(int varID) {
 }
 
 int FTI_FinalizeICP() {
-  return answer(FTI_NSCS, [](FtiRun& r) {
-    if (!r.is_in_parts()) return FTI_SCES;
-    r.end_in_parts();
-    return FTI_DONE;
-  });
+  return answer(FTI_NSCS, [](FtiRun& r) { return r.is_in_parts() ? r.end_in_parts() : FTI_SCES; });
 }
 
 int FTI_BitFlip(int datasetID) {
@@ -263,7 +279,9 @@ int FTI_AddVectorField(fti_id_t id, const char*, fti_id_t tid, int64_t offset, i
   });
 }
 
-int FTI_InitGroup(FTIT_H5Group* h5group, const char* name, FTIT_H5Group*) {
+int FTI_InitGroup(FTIT_H5Group* h5group, const char* name, FTIT_H5Group* parent) {
+  if (h5group == nullptr) return FTI_NSCS;
+  set_text(h5group->fullName, ("/" + path_of(parent, name)).c_str());
   return FTI_RenameGroup(h5group, name);
 }
 
@@ -273,10 +291,16 @@ int FTI_RenameGroup(FTIT_H5Group* h5group, const char* name) {
   return FTI_SCES;
 }
 
-int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char*, FTIT_H5Group*) {
+int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char* name,
+                      FTIT_H5Group* h5group) {
   return answer(FTI_NSCS, [&](FtiRun& r) {
+    auto& variable = r.variable(id);
     const uint64_t count = product_of(rank, dimLength);
-    const bool fits = rank == 0 || count == r.variable(id).block.count;
+    const bool fits = rank == 0 || count == variable.block.count;
+    if (fits) {
+      variable.lengths = numbers_of(rank, dimLength);
+      variable.label = path_of(h5group, name);
+    }
     if (!fits)
       std::fprintf(stderr,
                    "fti: variable %d has another number of elements than these dimensions\n", id);
@@ -284,32 +308,61 @@ int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char*, FTIT_H5
   });
 }
 
-int FTI_DefineGlobalDataset(int, int, FTIT_hsize_t*, const char*, FTIT_H5Group*, fti_id_t) {
-  return refuse_global_dataset("FTI_DefineGlobalDataset");
+int FTI_DefineGlobalDataset(int id, int rank, FTIT_hsize_t* dimLength, const char* name,
+                            FTIT_H5Group* h5group, fti_id_t tid) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    const auto& element = r.types.get(tid);
+    r.datasets.define(
+        id, {path_of(h5group, name), numbers_of(rank, dimLength), element.bytes, element.type});
+    return FTI_SCES;
+  });
 }
 
-int FTI_AddSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) {
-  return refuse_global_dataset("FTI_AddSubset");
+int FTI_AddSubset(int id, int rank, FTIT_hsize_t* offset, FTIT_hsize_t* count, int did) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    r.variable(id);
+    r.datasets.add(id, {did, {numbers_of(rank, offset), numbers_of(rank, count)}});
+    return FTI_SCES;
+  });
 }
 
-int FTI_UpdateGlobalDataset(int, int, FTIT_hsize_t*) {
-  return refuse_global_dataset("FTI_UpdateGlobalDataset");
+int FTI_UpdateGlobalDataset(int id, int rank, FTIT_hsize_t* dimLength) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    r.datasets.resize(id, numbers_of(rank, dimLength));
+    return FTI_SCES;
+  });
 }
 
-int FTI_UpdateSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) {
-  return refuse_global_dataset("FTI_UpdateSubset");
+int FTI_UpdateSubset(int id, int rank, FTIT_hsize_t* offset, FTIT_hsize_t* count, int did) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    r.variable(id);
+    r.datasets.move(id, {did, {numbers_of(rank, offset), numbers_of(rank, count)}});
+    return FTI_SCES;
+  });
 }
 
-int FTI_RecoverDatasetDimension(int) {
-  return refuse_global_dataset("FTI_RecoverDatasetDimension");
+int FTI_RecoverDatasetDimension(int did) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    r.recover_lengths(did);
+    return FTI_SCES;
+  });
 }
 
-FTIT_hsize_t* FTI_GetDatasetSpan(int, int) {
-  refuse_global_dataset("FTI_GetDatasetSpan");
-  return nullptr;
+FTIT_hsize_t* FTI_GetDatasetSpan(int did, int rank) {
+  return answer(static_cast<FTIT_hsize_t*>(nullptr), [&](FtiRun& r) {
+    auto& dataset = r.datasets.get(did);
+    if (rank < 0 || static_cast<size_t>(rank) != dataset.lengths.size())
+      throw std::runtime_error("global dataset " + std::to_string(did) + " has " +
+                               std::to_string(dataset.lengths.size()) + " dimensions");
+    dataset.told.assign(dataset.lengths.begin(), dataset.lengths.end());
+    return dataset.told.data();
+  });
 }
 
-int FTI_GetDatasetRank(int) { return refuse_global_dataset("FTI_GetDatasetRank"); }
+int FTI_GetDatasetRank(int did) {
+  return answer(FTI_NSCS,
+                [&](FtiRun& r) { return static_cast<int>(r.datasets.get(did).lengths.size()); });
+}
 
 int FTI_Finalize() {
   const int status = answer(FTI_NSCS, [](FtiRun& r) {

@@ -8,83 +8,29 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "../common/together.hpp"
+
 namespace diapause::drop_in {
 namespace {
 
 using Failure = std::runtime_error;
 
-// Makes an execution id as FTI does, from the time of the start.
-std::string new_execution_id(MPI_Comm comm) {
+// An execution id as FTI makes it, from a time.
+std::string execution_id_at(std::time_t second) {
   std::array<char, FTI_BUFS> text{};
-  const std::time_t now = std::time(nullptr);
   std::tm local{};
-  localtime_r(&now, &local);
+  localtime_r(&second, &local);
   std::strftime(text.data(), text.size(), "%Y-%m-%d_%H-%M-%S", &local);
-  MPI_Bcast(text.data(), FTI_BUFS, MPI_CHAR, 0, comm);
   return text.data();
 }
 
-std::string region_name(int id, const std::string& name) {
-  return name.empty() ? std::to_string(id) : std::to_string(id) + ":" + name;
-}
-
-template <class T>
-constexpr diapause_type integer(diapause_type of_8, diapause_type of_16, diapause_type of_32,
-                                diapause_type of_64) {
-  constexpr std::array kBytes = {1, 2, 4, 8};
-  const std::array types = {of_8, of_16, of_32, of_64};
-  for (std::size_t i = 0; i < kBytes.size(); ++i) {
-    if (kBytes[i] == sizeof(T)) return types[i];
-  }
-  return DIAPAUSE_BYTES;
-}
-
-template <class T>
-FtiType signed_type() {
-  return {sizeof(T), integer<T>(DIAPAUSE_INT8, DIAPAUSE_INT16, DIAPAUSE_INT32, DIAPAUSE_INT64)};
-}
-
-template <class T>
-FtiType unsigned_type() {
-  return {sizeof(T), integer<T>(DIAPAUSE_UINT8, DIAPAUSE_UINT16, DIAPAUSE_UINT32, DIAPAUSE_UINT64)};
-}
-
-// Throws the same failure on all ranks, if any of them has one.
-void agree(MPI_Comm comm, const std::string& failure) {
-  int mine = failure.empty() ? 0 : 1;
-  int any = 0;
-  MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm);
-  if (mine != 0) throw Failure(failure);
-  if (any != 0) throw Failure("another rank has failed");
+std::string region_name(int id, const FtiVariable& variable) {
+  const std::string number = std::to_string(id);
+  if (!variable.name.empty()) return number + ":" + variable.name;
+  return variable.label.empty() ? number : number + " " + variable.label;
 }
 
 }  // namespace
-
-FtiTypes::FtiTypes()
-    : types_{signed_type<char>(),
-             signed_type<short>(),
-             signed_type<int>(),
-             signed_type<long>(),
-             unsigned_type<unsigned char>(),
-             unsigned_type<unsigned short>(),
-             unsigned_type<unsigned int>(),
-             unsigned_type<unsigned long>(),
-             {sizeof(float), DIAPAUSE_FLOAT32},
-             {sizeof(double), DIAPAUSE_FLOAT64},
-             {sizeof(long double), DIAPAUSE_BYTES}} {}
-
-fti_id_t FtiTypes::add(std::uint64_t bytes) {
-  if (bytes == 0) throw Failure("a type must have a size");
-  types_.push_back({bytes, DIAPAUSE_BYTES});
-  return static_cast<fti_id_t>(types_.size()) - 1;
-}
-
-const FtiType& FtiTypes::get(fti_id_t id) const {
-  if (id < 0 || static_cast<std::size_t>(id) >= types_.size()) {
-    throw Failure("there is no type of number " + std::to_string(id));
-  }
-  return types_[static_cast<std::size_t>(id)];
-}
 
 FtiRun::FtiRun(const std::string& configuration_path, MPI_Comm comm) : path_(configuration_path) {
   int ranks = 0;
@@ -99,10 +45,19 @@ FtiRun::FtiRun(const std::string& configuration_path, MPI_Comm comm) : path_(con
   agree(comm, failure);
   for (const std::string& remark : configuration_.remarks) tell(remark);
   status_ = configuration_.failure;
-  execution_id_ = status_ == 0 ? new_execution_id(comm) : configuration_.execution_id;
+  execution_id_ = configuration_.execution_id;
+  const bool is_new = execution_id_.empty();
+  is_new ? open_new(comm) : open(comm);
+  tell(is_new ? "The execution ID is: " + execution_id_
+              : "This is a restart. The execution ID is: " + execution_id_);
+}
+
+void FtiRun::open_new(MPI_Comm comm) {
+  std::array<char, FTI_BUFS> id{};
+  execution_id_at(std::time(nullptr)).copy(id.data(), id.size() - 1);
+  MPI_Bcast(id.data(), FTI_BUFS, MPI_CHAR, 0, comm);
+  execution_id_ = id.data();
   open(comm);
-  tell(status_ == 0 ? "The execution ID is: " + execution_id_
-                    : "This is a restart. The execution ID is: " + execution_id_);
 }
 
 void FtiRun::open(MPI_Comm comm) {
@@ -131,6 +86,7 @@ void FtiRun::set_restart(int failure) {
 }
 
 bool FtiRun::find() {
+  if (recovers_shared()) return find_shared();
   const auto found = status_ == 0 ? std::nullopt : job_->find(DIAPAUSE_NEWEST);
   next_version_ = (found ? found->version : job_->newest()) + 1;
   if (!found) {
@@ -144,13 +100,27 @@ bool FtiRun::find() {
   return true;
 }
 
+bool FtiRun::find_shared() {
+  std::string why = "no global datasets are stored in " + configuration_.shared.directory;
+  try {
+    shared_ = std::make_unique<SharedVersions>(comm_, configuration_.shared);
+    if (shared_->find()) return true;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  if (rank_ == 0) std::fprintf(stderr, "fti: %s\n", why.c_str());
+  status_ = 0;
+  return false;
+}
+
 void FtiRun::read_stored_names() {
   stored_.clear();
   for (const std::string& region : job_->stored_names()) {
-    const auto colon = region.find(':');
-    const int id = std::stoi(region.substr(0, colon));
-    const std::string name = colon == std::string::npos ? "" : region.substr(colon + 1);
-    stored_[id] = {region, name, job_->stored_bytes(region).value_or(0)};
+    std::size_t digits = 0;
+    const int id = std::stoi(region, &digits);
+    const bool is_named = digits < region.size() && region[digits] == ':';
+    stored_[id] = {region, is_named ? region.substr(digits + 1) : "",
+                   job_->stored_bytes(region).value_or(0)};
   }
 }
 
@@ -191,27 +161,71 @@ int FtiRun::id_for(const std::string& name) {
   return id;
 }
 
+// With its place in an array of this rank alone, if the program has told its dimensions.
+Block FtiRun::placed(const FtiVariable& variable) {
+  Block block = variable.block;
+  const std::vector<std::uint64_t> none(variable.lengths.size(), 0);
+  if (!none.empty() && Box{none, variable.lengths}.elements() == block.count)
+    block.place = {variable.lengths, variable.lengths, none};
+  return block;
+}
+
 Blocks FtiRun::blocks() const {
   Blocks blocks;
   for (const auto& [id, variable] : variables_)
-    blocks[region_name(id, variable.name)] = variable.block;
+    blocks[region_name(id, variable)] = placed(variable);
   return blocks;
 }
 
-void FtiRun::checkpoint(int id, int level) { take(blocks(), id, level); }
+int FtiRun::checkpoint(int id, int level) {
+  Copies none;
+  return take(none, id, level);
+}
 
-void FtiRun::take(const Blocks& blocks, int id, int level) {
+int FtiRun::take(Copies& copies, int id, int level) {
   if (level < FTI_L1 || level > FTI_L4_H5_SINGLE)
     throw Failure("there is no level " + std::to_string(level));
-  if (level == FTI_L4_H5_SINGLE) {
-    throw Failure("level " + std::to_string(level) +
-                  " is one file of HDF5, which is not written here: take level 4");
-  }
+  if (level == FTI_L4_H5_SINGLE) return take_shared(copies, id);
+  Blocks blocks = this->blocks();
+  for (auto& [variable_id, copy] : copies)
+    blocks[region_name(variable_id, variable(variable_id))].data = copy.data();
   if (level > FTI_L4) level = level == FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
   job_->wait_if_only_calls_advance();
   note_first();
   tell("Ckpt. ID " + std::to_string(id) + " (L" + std::to_string(level) + ") is captured.");
+  return FTI_DONE;
+}
+
+int FtiRun::take_shared(Copies& copies, int id) {
+  if (!configuration_.shared.is_enabled) {
+    throw Failure("level " + std::to_string(FTI_L4_H5_SINGLE) +
+                  " stores global datasets, which needs h5_single_file_enable = 1");
+  }
+  std::vector<DatasetPart> stored;
+  together(comm_, [&] { stored = parts(copies); });
+  if (!shared_) shared_ = std::make_unique<SharedVersions>(comm_, configuration_.shared);
+  shared_->take(stored);
+  tell("Ckpt. ID " + std::to_string(id) + " of the global datasets is stored.");
+  return FTI_SCES;
+}
+
+// The variables that are parts of global datasets, with the data of those that were copied.
+std::vector<DatasetPart> FtiRun::parts(Copies& copies) {
+  std::vector<DatasetPart> parts;
+  for (const auto& [id, place] : datasets.places()) {
+    const GlobalDataset& dataset = datasets.get(place.dataset);
+    const Block& block = variable(id).block;
+    if (place.box.elements() * dataset.element_bytes != block.bytes()) {
+      throw Failure("variable " + std::to_string(id) + " has " + std::to_string(block.bytes()) +
+                    " bytes, and its part of dataset '" + dataset.name + "' " +
+                    std::to_string(place.box.elements() * dataset.element_bytes));
+    }
+    const auto copy = copies.find(id);
+    void* const data = copy == copies.end() ? block.data : copy->second.data();
+    parts.push_back({&dataset, place.box, static_cast<std::byte*>(data)});
+  }
+  return parts;
 }
 
 // From now on the next run recovers: there must be something.
@@ -239,6 +253,14 @@ int FtiRun::snapshot() {
 // In a restart ranks try, make room where it does not fit, and try again: that is not collective.
 // Without one, what was taken last comes back, and all ranks call.
 void FtiRun::recover() {
+  if (recovers_shared()) {
+    Copies none;
+    std::vector<DatasetPart> wanted;
+    together(comm_, [&] { wanted = parts(none); });
+    shared_->read(wanted);
+    status_ = 0;
+    return;
+  }
   if (!can_recover() && job_->has_last()) {
     job_->open_last();
     read_stored_names();
@@ -262,7 +284,39 @@ void FtiRun::check_fits(int id, const FtiVariable& variable) const {
                 std::to_string(stored->second.bytes));
 }
 
+void FtiRun::begin_variables() {
+  if (status_ != 0 && !recovers_shared() && !can_recover())
+    throw Failure("there is no checkpoint to recover from");
+  if (!recovers_shared()) return;
+  std::vector<DatasetPart> wanted;
+  together(comm_, [&] {
+    for (const auto& [id, place] : datasets.places())
+      recovered_[id].resize(variable(id).block.bytes());
+    wanted = parts(recovered_);
+  });
+  shared_->read(wanted);
+}
+
+void FtiRun::recover_lengths(int dataset) {
+  if (!recovers_shared())
+    throw Failure("the lengths of datasets are recovered where failure = 3 only");
+  GlobalDataset& wanted = datasets.get(dataset);
+  std::vector<std::uint64_t> stored = shared_->stored_lengths(wanted.name);
+  if (stored.size() != wanted.lengths.size()) {
+    throw Failure("dataset '" + wanted.name + "' is stored with " + std::to_string(stored.size()) +
+                  " dimensions");
+  }
+  wanted.lengths = std::move(stored);
+}
+
 void FtiRun::recover_variable(int id) {
+  if (const auto recovered = recovered_.find(id); recovered != recovered_.end()) {
+    const Block& block = variable(id).block;
+    if (block.bytes() != recovered->second.size())
+      throw Failure("variable " + std::to_string(id) + " has changed its size meanwhile");
+    std::memcpy(block.data, recovered->second.data(), block.bytes());
+    return;
+  }
   if (!can_recover()) throw Failure("there is no checkpoint to recover from");
   const FtiVariable& wanted = variable(id);
   check_fits(id, wanted);
@@ -296,19 +350,17 @@ void FtiRun::add_part(int id) {
   }
 }
 
-void FtiRun::end_in_parts() {
+int FtiRun::end_in_parts() {
   Parts parts = std::move(*parts_);
   parts_.reset();
-  Blocks all = blocks();
-  std::string failure;
-  for (const auto& [id, variable] : variables_) {
-    const auto part = parts.data.find(id);
-    if (part == parts.data.end())
-      failure = "variable " + std::to_string(id) + " was not added to the checkpoint";
-    if (part != parts.data.end()) all[region_name(id, variable.name)].data = part->second.data();
-  }
-  agree(comm_, failure);
-  take(all, parts.id, parts.level);
+  together(comm_, [&] {
+    for (const auto& entry : variables_) {
+      if (parts.data.count(entry.first) == 0)
+        throw Failure("variable " + std::to_string(entry.first) +
+                      " was not added to the checkpoint");
+    }
+  });
+  return take(parts.data, parts.id, parts.level);
 }
 
 bool FtiRun::flip_bit(int id) {
@@ -358,6 +410,7 @@ int FtiRun::stage_status(int number) const {
 }
 
 void FtiRun::finish() {
+  shared_.reset();  // its versions stay
   if (!sent_.empty()) {
     std::error_code ignored;  // other files that the program has left there are its own business
     std::filesystem::remove(stage_directory(), ignored);

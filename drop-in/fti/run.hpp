@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <ctime>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,30 +13,20 @@
 
 #include "../common/job.hpp"
 #include "configuration.hpp"
+#include "datasets.hpp"
 #include "fti.h"
+#include "shared.hpp"
+#include "types.hpp"
 
 namespace diapause::drop_in {
-
-// Describes the elements of a type.
-struct FtiType {
-  std::uint64_t bytes;
-  diapause_type type;
-};
-
-// Types by their numbers: FTI's own, then those of the program.
-class FtiTypes {
- public:
-  FtiTypes();
-  fti_id_t add(std::uint64_t bytes);
-  const FtiType& get(fti_id_t id) const;  // throws std::runtime_error for a number that is no type
-
- private:
-  std::vector<FtiType> types_;
-};
 
 struct FtiVariable {
   Block block;
   std::string name;  // the name that the program gave; empty if it is known by its number only
+  // What FTI_SetAttribute has told: another name, which is stored if there is no other, and the
+  // lengths of the slowest dimension first.
+  std::string label = {};
+  std::vector<std::uint64_t> lengths = {};
 };
 
 // All functions throw std::runtime_error, Failed among them. Those marked collective are so over
@@ -56,26 +47,33 @@ class FtiRun {
   int status() const { return status_; }
 
   FtiTypes types;
+  GlobalDatasets datasets;
 
   void protect(int id, void* data, std::int64_t count, fti_id_t type);
   FtiVariable& variable(int id);
   int id_of(const std::string& name) const;  // -1 if there is none
   int id_for(const std::string& name);
 
-  // Takes a checkpoint. Collective.
-  void checkpoint(int id, int level);
+  // Takes a checkpoint, and returns FTI_DONE, or FTI_SCES for one of global datasets. Collective.
+  int checkpoint(int id, int level);
   int snapshot();  // FTI_SCES, or FTI_DONE if one was taken
   void finish();
 
+  // Recovers everything. Collective where global datasets are recovered.
   void recover();
+  // Recovers variables one by one. The first of the calls is collective where the last one is.
+  void begin_variables();
   void recover_variable(int id);
+  void end_variables() { recovered_.clear(); }
+  // Takes the lengths of a global dataset from the version that is recovered.
+  void recover_lengths(int dataset);
   bool can_recover() const { return job_->is_open(); }
   std::uint64_t stored_bytes(int id) const;  // 0 if nothing is stored
   void* resize(int id, void* data);
 
   void begin_in_parts(int id, int level);
   void add_part(int id);
-  void end_in_parts();
+  int end_in_parts();  // returns the same
   bool is_in_parts() const { return parts_.has_value(); }
 
   // Says whether a bit was flipped.
@@ -86,10 +84,12 @@ class FtiRun {
   int stage_status(int number) const;
 
  private:
+  // Memory that was copied before, by the number of the variable.
+  using Copies = std::map<int, std::vector<char>>;
   struct Parts {
     int id;
     int level;
-    std::map<int, std::vector<char>> data;
+    Copies data;
   };
   struct Stored {
     std::string region;
@@ -98,8 +98,14 @@ class FtiRun {
   };
 
   void open(MPI_Comm comm);
-  void take(const Blocks& blocks, int id, int level);
+  void open_new(MPI_Comm comm);
+  int take(Copies& copies, int id, int level);
+  int take_shared(Copies& copies, int id);
+  bool recovers_shared() const { return status_ == 3; }
+  bool find_shared();
+  std::vector<DatasetPart> parts(Copies& copies);
   void note_first();
+  static Block placed(const FtiVariable& variable);
   Blocks blocks() const;
   void check_fits(int id, const FtiVariable& variable) const;
   void read_stored_names();
@@ -120,6 +126,8 @@ class FtiRun {
   std::map<int, FtiVariable> variables_;
   std::map<int, Stored> stored_;
   std::optional<Parts> parts_;
+  std::unique_ptr<SharedVersions> shared_;  // null until it is needed
+  Copies recovered_;                        // of global datasets, for recover_variable()
   int flipped_ = 0;
   double last_flip_s_ = 0;
   std::vector<bool> sent_;  // by number: whether the file has arrived

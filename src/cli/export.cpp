@@ -147,7 +147,9 @@ class Exporter {
 
   Status export_part(const std::string& file_name, const Piece& piece) {
     const format::Region& region = region_of(piece);
-    const ArrayShape own{region.type, region.element_bytes, {region.count}};
+    ArrayShape own{region.type, region.element_bytes, {region.count}};
+    if (!region.place.empty()) own.dims.clear();
+    for (const format::BlockDim& dim : region.place) own.dims.push_back(dim.shape);
     return write_array(file_name, own, [&](const sys::File& file, std::uint64_t begin) {
       return read(piece, [&](PieceReader& bytes) {
         return bytes.copy(0, region.raw_bytes(), file, begin);

@@ -2,12 +2,13 @@
 """Programs written for FTI, SCR and VELOC, linked with our libraries instead: killed,
 robbed of a node, and compared.
 
-drop_in.py TEST --programs DIR --mpiexec COMMAND --work DIR
+drop_in.py TEST --programs DIR --mpiexec COMMAND --work DIR [--diapause COMMAND]
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
 """
 
 import pathlib
 import shutil
+import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -345,6 +346,31 @@ def ftis_functions_do_what_programs_lean_on(site):
         expect_equal(restart_of(configuration)[0], 0, "failure, after the end")
 
 
+def ftis_global_datasets_are_recovered_on_other_numbers_of_ranks(site):
+    with Place(site, ranks=RANKS) as place:
+        keys = {"ckpt_io": 5, "h5_single_file_enable": 1, "verbosity": 2}
+        run = lambda part, ranks, failure, **more: place.run(  # noqa: E731
+            "fti_datasets",
+            fti_configuration(place, f"{part}.fti", restart={"failure": failure}, group_size=1,
+                              **keys, **more),
+            part, ranks=ranks, environment=fti_environment(place), messages=(*MPI_NOTICE, "^fti: "))
+        run("store", RANKS, 0, keep_l4_ckpt=1)
+        for part, ranks in (("recover", RANKS + 2), ("select", RANKS), ("recover", RANKS)):
+            run(part, ranks, 3)
+        run("miss", RANKS - 1, 3)  # fewer than have stored them
+        run("miss", RANKS, 3, h5_single_file_prefix="other")
+        if not site.diapause:
+            return
+        for job, array, shape in (
+                (f"fti-VPR-h5-{RANKS}", "field.npy", "(60, 41)"),
+                (f"fti-{restart_of(place.path / 'store.fti')[1]}", "9 grid.r0.npy", "(3, 4)")):
+            arrays = place.path / job
+            subprocess.run([site.diapause, "export", job, "--to", arrays, "--global",
+                            place.global_], check=True, stdout=subprocess.DEVNULL)
+            head = (arrays / array).read_bytes()[:128].decode("latin-1")
+            expect(f"'shape': {shape}" in head, f"{array} begins with {head}")
+
+
 def a_checkpoint_of_fti_outlives_a_node_when_its_call_has_returned(site):
     """The program's MPI lets no thread communicate, and the program makes no further call."""
     with Place(site, ranks=RANKS) as place:
@@ -398,7 +424,7 @@ def a_fortran_program_of_fti_goes_on(site):
 def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=RANKS) as place:
         for key, value in (("node_size", 2), ("group_size", 2), ("ckpt_io", 5),
-                           ("keep_last_ckpt", 2), ("h5_single_file_enable", 1),
+                           ("keep_last_ckpt", 2), ("h5_single_file_enable", 2),
                            ("enable_dcp", "perhaps"), ("ckpt_dir", ""), ("verbosity", "loud")):
             configuration = fti_configuration(place, "wrong.fti", **{key: value})
             run = place.start("fti_solver", configuration, 1, 100, "never",
@@ -408,11 +434,13 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
 
 
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "an_", "velocs_", "ftis_", "scrs_", "what_"))}
+         if name.startswith(("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_"))}
 
 
 def main():
-    site = parser_of(__doc__, TESTS).parse_args()
+    parser = parser_of(__doc__, TESTS)
+    parser.add_argument("--diapause")
+    site = parser.parse_args()
     return exit_status_of(TESTS[site.test], site)
 
 

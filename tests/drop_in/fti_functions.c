@@ -1,7 +1,8 @@
 /* Tests what FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED
- * begin|continue|hold|stay|recover. The run that begins ends without FTI_Finalize, as after a
+ * begin|continue|hold|stay|recover|twice. The run that begins ends without FTI_Finalize, as after a
  * crash. The one that holds takes one checkpoint, makes the file STAGED.<rank>, and calls nothing
- * more. The one that stays does so once it has begun. */
+ * more. The one that stays does so once it has begun. The one that does it twice begins again
+ * with the configuration STAGED, and ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +49,7 @@ static void read_configuration(const char* path) {
   EXPECT(FTI_GetConfig("there is no such file", FTI_COMM_WORLD).configuration.ioMode == -1);
 }
 
-/* Functions for files of HDF5 are accepted where they say something about the program's own data.
- */
+/* What is told of variables is stored with them. */
 static void describe(double* values) {
   fti_id_t opaque;
   FTIT_H5Group group;
@@ -66,12 +66,6 @@ static void describe(double* values) {
   EXPECT(FTI_DefineDataset(20, 2, other, "field", &group) == FTI_NSCS);
   EXPECT(FTI_DefineDataset(20, 1, lengths, "field", &group) == FTI_NSCS);
   EXPECT(FTI_DefineDataset(20, 2, NULL, "field", &group) == FTI_NSCS);
-  EXPECT(FTI_DefineGlobalDataset(0, 2, lengths, "all", &group, FTI_DBLE) == FTI_NSCS);
-  EXPECT(FTI_AddSubset(20, 2, lengths, lengths, 0) == FTI_NSCS);
-  EXPECT(FTI_UpdateGlobalDataset(0, 2, lengths) == FTI_NSCS);
-  EXPECT(FTI_UpdateSubset(20, 2, lengths, lengths, 0) == FTI_NSCS);
-  EXPECT(FTI_RecoverDatasetDimension(0) == FTI_NSCS && FTI_GetDatasetRank(0) == FTI_NSCS);
-  EXPECT(FTI_GetDatasetSpan(0, 2) == NULL);
 }
 
 static void begin(int rank, const char* staged) {

@@ -71,7 +71,7 @@ typedef int fti_id_t;
 #define FTIT_type fti_id_t
 typedef int64_t FTIT_hsize_t;
 
-/* A group of datasets, for files of HDF5, which are not written here. */
+/* A group of datasets: its name stands before theirs. */
 typedef struct FTIT_H5Group {
   int id;
   char name[FTI_BUFS];
@@ -148,11 +148,14 @@ int FTI_Init(const char* configFile, MPI_Comm globalComm);
 FTIT_allConfiguration FTI_GetConfig(const char* configFile, MPI_Comm globalComm);
 
 /* 0: a fresh start, or all is recovered; 1: a restart; 2: a restart from the checkpoint that the
- * last run kept. */
+ * last run kept; 3: a restart from global datasets, which any number of ranks may have stored that
+ * is not greater than that of this run. */
 int FTI_Status();
 
 /* Registers `count` elements, or registers the number anew. */
 int FTI_Protect(int id, void* ptr, int64_t count, fti_id_t tid);
+/* Names a variable and tells its dimensions, the contiguous one first. `diapause list` and `export`
+ * show them. */
 int FTI_SetAttribute(int id, FTIT_attribute attribute, FTIT_attributeFlag flag);
 
 /* The number that goes by a name, a new one if there is none; or -1. Names are stored with the
@@ -160,7 +163,8 @@ int FTI_SetAttribute(int id, FTIT_attribute attribute, FTIT_attributeFlag flag);
 int FTI_setIDFromString(const char* name);
 int FTI_getIDFromString(const char* name);
 
-/* Takes a checkpoint and returns FTI_DONE. `id` is for the log. Collective over FTI_COMM_WORLD. */
+/* Takes a checkpoint and returns FTI_DONE. `id` is for the log. FTI_L4_H5_SINGLE stores the global
+ * datasets and nothing else, and returns FTI_SCES. Collective over FTI_COMM_WORLD. */
 int FTI_Checkpoint(int id, int level);
 
 /* Recovers in a restart, and otherwise takes the checkpoint that is due (FTI_DONE), if one is.
@@ -168,10 +172,11 @@ int FTI_Checkpoint(int id, int level);
 int FTI_Snapshot();
 
 /* Everything that is registered, which must be what is stored. FTI_NREC if it cannot be: then
- * nothing has changed. */
+ * nothing has changed. Where FTI_Status is 3, the variables that are parts of global datasets;
+ * collective then. */
 int FTI_Recover();
 
-/* Single variables. */
+/* Single variables. The first call is collective where FTI_Status is 3. */
 int FTI_RecoverVarInit();
 int FTI_RecoverVar(int id);
 int FTI_RecoverVarFinalize();
@@ -203,19 +208,23 @@ int FTI_AddScalarField(fti_id_t id, const char* name, fti_id_t fid, int64_t offs
 int FTI_AddVectorField(fti_id_t id, const char* name, fti_id_t tid, int64_t offset, int ndims,
                        int64_t* dim_sizes);
 
-/* Places in files of HDF5: taken, and without effect. */
+/* Names of variables with their dimensions, the slowest one first, and groups of names. */
 int FTI_InitGroup(FTIT_H5Group* h5group, const char* name, FTIT_H5Group* parent);
 int FTI_RenameGroup(FTIT_H5Group* h5group, const char* name);
 int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char* name,
                       FTIT_H5Group* h5group);
 
-/* Datasets of all ranks together need files of HDF5: FTI_NSCS, or NULL. */
+/* Arrays of all ranks together: `dimLength` elements in `rank` dimensions, the slowest one first.
+ * All ranks define them alike. A variable becomes the part `[offset, offset + count)` of dataset
+ * `did`. */
 int FTI_DefineGlobalDataset(int id, int rank, FTIT_hsize_t* dimLength, const char* name,
                             FTIT_H5Group* h5group, fti_id_t tid);
 int FTI_AddSubset(int id, int rank, FTIT_hsize_t* offset, FTIT_hsize_t* count, int did);
 int FTI_UpdateGlobalDataset(int id, int rank, FTIT_hsize_t* dimLength);
 int FTI_UpdateSubset(int id, int rank, FTIT_hsize_t* offset, FTIT_hsize_t* count, int did);
+/* Takes the lengths from what is stored, where FTI_Status is 3. */
 int FTI_RecoverDatasetDimension(int did);
+/* The lengths, which are good until the next call for this dataset, or NULL; and how many. */
 FTIT_hsize_t* FTI_GetDatasetSpan(int did, int rank);
 int FTI_GetDatasetRank(int did);
 
