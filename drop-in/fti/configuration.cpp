@@ -237,6 +237,7 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   configuration.remarks = remarks_on(keys.ini(), path);
   configuration.settings = settings_of(keys, read_topology(keys, ranks));
   configuration.local_dir = keys.text("basic", "ckpt_dir");
+  configuration.global_dir = keys.text("basic", "glbl_dir");
   configuration.verbosity = keys.number("basic", "verbosity", 2, 1, 3);
   configuration.failure = keys.number("restart", "failure", 0, 0, 3);
   const bool begins_with_shared = configuration.failure == 3;

@@ -24,6 +24,15 @@ std::string execution_id_at(std::time_t second) {
   return text.data();
 }
 
+// Returns whether the directory has something of this execution.
+bool is_known(const std::string& execution_id, const std::string& directory) {
+  std::error_code error;  // there is nothing where there is no directory yet
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (entry.path().filename().string().rfind("fti-" + execution_id + "-", 0) == 0) return true;
+  }
+  return false;
+}
+
 std::string region_name(int id, const FtiVariable& variable) {
   const std::string number = std::to_string(id);
   if (!variable.name.empty()) return number + ":" + variable.name;
@@ -52,12 +61,26 @@ FtiRun::FtiRun(const std::string& configuration_path, MPI_Comm comm) : path_(con
               : "This is a restart. The execution ID is: " + execution_id_);
 }
 
+// Several runs may begin within a second: what others have begun is left alone.
 void FtiRun::open_new(MPI_Comm comm) {
+  for (std::time_t second = std::time(nullptr);; ++second) {
+    execution_id_ = free_execution_id(comm, second);
+    try {
+      return open(comm);
+    } catch (const Failed& failed) {
+      if (failed.status != DIAPAUSE_ERR_BUSY) throw;
+    }
+  }
+}
+
+std::string FtiRun::free_execution_id(MPI_Comm comm, std::time_t& from) const {
   std::array<char, FTI_BUFS> id{};
-  execution_id_at(std::time(nullptr)).copy(id.data(), id.size() - 1);
+  if (world_rank_ == 0) {
+    while (is_known(execution_id_at(from), configuration_.global_dir)) ++from;
+    execution_id_at(from).copy(id.data(), id.size() - 1);
+  }
   MPI_Bcast(id.data(), FTI_BUFS, MPI_CHAR, 0, comm);
-  execution_id_ = id.data();
-  open(comm);
+  return id.data();
 }
 
 void FtiRun::open(MPI_Comm comm) {

@@ -99,6 +99,7 @@ class FtiRun {
 
   void open(MPI_Comm comm);
   void open_new(MPI_Comm comm);
+  std::string free_execution_id(MPI_Comm comm, std::time_t& from) const;
   int take(Copies& copies, int id, int level);
   int take_shared(Copies& copies, int id);
   bool recovers_shared() const { return status_ == 3; }

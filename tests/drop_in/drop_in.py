@@ -371,6 +371,14 @@ def ftis_global_datasets_are_recovered_on_other_numbers_of_ranks(site):
             expect(f"'shape': {shape}" in head, f"{array} begins with {head}")
 
 
+def runs_of_fti_that_begin_within_a_second_have_ids_of_their_own(site):
+    with Place(site, ranks=RANKS) as place:
+        first, second = (fti_configuration(place, f"{name}.fti") for name in ("first", "second"))
+        place.run("fti_functions", first, second, "twice", environment=fti_environment(place),
+                  messages=(*MPI_NOTICE, "^fti: "))
+        expect(restart_of(first)[1] != restart_of(second)[1], "both runs have one id")
+
+
 def a_checkpoint_of_fti_outlives_a_node_when_its_call_has_returned(site):
     """The program's MPI lets no thread communicate, and the program makes no further call."""
     with Place(site, ranks=RANKS) as place:

@@ -164,6 +164,13 @@ static void hold(int rank, const char* staged) {
   stay(rank, staged);
 }
 
+static void begin_twice(int rank, const char* second) {
+  int number = rank;
+  EXPECT(FTI_Protect(0, &number, 1, FTI_INTG) == FTI_SCES);
+  EXPECT(FTI_Checkpoint(1, FTI_L1) == FTI_DONE);
+  EXPECT(FTI_Init(second, MPI_COMM_WORLD) == FTI_SCES && FTI_Status() == 0);
+}
+
 static void recover(int rank) {
   int number = 0;
   EXPECT(FTI_Status() == 1);
@@ -188,6 +195,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[3], "stay") == 0) stay(rank, argv[2]);
   if (strcmp(argv[3], "recover") == 0) {
     recover(rank);
+  } else if (strcmp(argv[3], "twice") == 0) {
+    begin_twice(rank, argv[2]);
   } else {
     go_on(rank);
   }
