@@ -136,8 +136,11 @@ class Account:
     def __init__(self, ledger):
         lines = ledger.energy
         self.ledger = ledger
-        self.runtime_s = sum(line.seconds for line in lines)
-        self.gap_s = sum(line.gap_s for line in lines)
+        self.holes = dict(_holes(ledger.lines))
+        self.missing_lines = sum(hole.lines for hole in self.holes.values())
+        self.missing_s = sum(hole.seconds for hole in self.holes.values())
+        self.runtime_s = sum(line.seconds for line in lines) + self.missing_s
+        self.gap_s = sum(line.gap_s for line in lines) + self.missing_s
         self.covered_s = sum(line.seconds - line.gap_s
                              for line in lines if line.whole.total is not None)
         self.machines = max((line.machines for line in lines), default=0)
@@ -151,6 +154,8 @@ class Account:
         for line in lines:
             self.whole.add(line.whole)
             self.program.add(line.program)
+        for sum_ in (self.whole, self.program):
+            sum_.unknown += self.missing_lines
         self.phases = [phase for line in lines for phase in line.phases]
         for phase in self.phases:
             self.all_phases.add_phase(phase)
@@ -159,16 +164,21 @@ class Account:
         self.lost = list(_lost(ledger.lines))
 
     def _let_ends_cancel(self, lines):
-        """Lines of a start adjoin: what one has too much where they meet, the next has too little."""
+        """Where lines of a start adjoin, what one has too much, the next has too little."""
         known = [line for line in lines if line.whole.total is not None]
         if not known or any(line.ends_j is None or line.whole.uncertainty is None
                             for line in known):
             return
-        ends = {}
-        for line in known:
-            ends[line.incarnation] = (ends.get(line.incarnation, line.ends_j)[0], line.ends_j[1])
-        self.whole.sampling_j = min(self.whole.sampling_j,
-                                    sum(begin + end for begin, end in ends.values()))
+        ends, going_on = [], {}  # of lines without a hole between them; those that go on, by start
+        for place, line in enumerate(lines):
+            if line.whole.total is None or place in self.holes:
+                going_on.pop(line.incarnation, None)
+            if line.whole.total is not None:
+                if line.incarnation not in going_on:
+                    going_on[line.incarnation] = [line.ends_j[0], 0.0]
+                    ends.append(going_on[line.incarnation])
+                going_on[line.incarnation][1] = line.ends_j[1]
+        self.whole.sampling_j = min(self.whole.sampling_j, sum(map(sum, ends)))
         self.program.sampling_j = min(self.program.sampling_j,
                                       self.whole.sampling_j + self.all_phases.sampling_j)
 
@@ -179,7 +189,7 @@ class Account:
             return None
         job_s, others_s = sum(one.job_s for one in told), sum(one.others_s for one in told)
         others_most_s = sum(one.others_most_s for one in told)
-        if not others_s > 0 or others_most_s < MOST_PROCESSORS_OF_OTHERS * self.runtime_s:
+        if not others_s > 0 or others_most_s < MOST_PROCESSORS_OF_OTHERS * (self.runtime_s - self.missing_s):
             return None
         with_joules = [one for one in told if one.job_j is not None]
         job = None
@@ -252,6 +262,41 @@ class Account:
     def by_version(self):
         """By version and whether it is of a restart."""
         return dict(sorted(self.sums(lambda phase: (phase.version, is_of_restart(phase))).items()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Hole:
+    """Lines that are missing before another of their start."""
+
+    lines: int  # at least
+    seconds: float  # that they have told of
+
+
+LEAST_HOLE_S = 1.0  # clocks are set meanwhile, and lines without numbers have only their times
+MOST_LINES = 1_000_000_000  # of a hole: more is no count
+
+
+def _holes(lines):
+    """(place, hole) of each energy line that does not begin where the one before ends. The rules are those of LineSequence in C++."""
+    opened_unix_s, last, place = {}, {}, -1
+    for line in lines:
+        if not isinstance(line, records.Energy):
+            if line.kind == "open":
+                opened_unix_s[line.incarnation] = line.unix_s
+            continue
+        place += 1
+        begin, before = line.end_unix_s - line.seconds, last.get(line.incarnation)
+        last[line.incarnation] = line
+        if before is None:
+            missing = 0 if line.number is None else line.number - 1
+            end = opened_unix_s.get(line.incarnation, begin)
+        else:
+            end = before.end_unix_s
+            missing = (int(begin - end > LEAST_HOLE_S) if None in (line.number, before.number)
+                       else line.number - before.number - 1)
+        if missing:  # less than 0: numbered anew, so that it does not adjoin
+            yield place, Hole(min(max(0, missing), MOST_LINES),
+                              max(0.0, begin - end) if missing > 0 else 0.0)
 
 
 @dataclasses.dataclass

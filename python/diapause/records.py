@@ -137,6 +137,7 @@ class Energy:
     processors: Processors | None = None  # None: the line does not tell
     told_apart_by: str | None = None  # the domains by whose meters a slow total is told apart in time; None: by none
     left_out: tuple[str, ...] = ()  # accelerator boards of which no meter tells, in words
+    number: int | None = None  # in the start, from 1; older libraries write none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,6 +155,8 @@ class Ledger:
     path: str
     lines: list[Energy | Event] = dataclasses.field(default_factory=list)
     damaged_lines: int = 0
+    repeated_lines: int = 0  # that are there twice, and count once
+    lost_lines: int = 0  # that the library could not write, as it says
 
     @property
     def energy(self):
@@ -249,17 +252,19 @@ def _energy(line, incarnation, unix_s):
     return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
                   unmetered, _sources(line), total,
                   _joules(line["program"], unmetered == 0), _joules(line["whole"], unmetered == 0),
-                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"), _texts(line, "left_out")), None in phases
+                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"), _texts(line, "left_out"),
+                  count(line, "number")), None in phases
 
 
 def _objects(path):
-    """For each line its number and the object in it, or None where there is none."""
+    """For each line its number, the object in it, or None where there is none, and whether an equal line was before."""
 
     def refuse(_):
         raise ValueError  # NaN and Infinity are no JSON
 
     with opened(path) as file:
         number_of_line = 0
+        seen = set()
         while line := file.readline(LONGEST_LINE + 1):
             number_of_line += 1
             whole = line
@@ -269,7 +274,9 @@ def _objects(path):
                 found = json.loads(line.decode(), parse_constant=refuse)
             except (ValueError, RecursionError):
                 found = None
-            yield number_of_line, found if isinstance(found, dict) else None
+            before = len(seen)
+            seen.add(hash(line.rstrip(b"\n")))
+            yield number_of_line, found if isinstance(found, dict) else None, len(seen) == before
 
 
 def _refuse_other_schemas(path, number_of_line, line, known):
@@ -284,7 +291,10 @@ def read_ledger(path):
     """All of the ledger. RecordError if it cannot be read or has another schema."""
     ledger = Ledger(printable(str(path)))
     try:
-        for number_of_line, line in _objects(path):
+        for number_of_line, line, is_repeated in _objects(path):
+            if is_repeated:
+                ledger.repeated_lines += 1
+                continue
             kind = text(line, "event")
             if kind is None:
                 ledger.damaged_lines += 1
@@ -297,6 +307,8 @@ def read_ledger(path):
 
 
 def _take(ledger, line, kind):
+    if kind == "lost":
+        ledger.lost_lines += count(line, "lines") or 0
     if kind not in ("open", "checkpoint", "restart", "schedule", "stop", "close", "energy"):
         return
     incarnation, unix_s = count(line, "incarnation"), duration(line, "time_unix_s")
@@ -363,8 +375,8 @@ def read_trace(path):
     """All rows of the trace. RecordError if it cannot be read, is none, or has another schema."""
     try:
         lines = _objects(path)
-        trace = _trace_head(path, next(lines, (1, None))[1])
-        for _, line in lines:
+        trace = _trace_head(path, next(lines, (1, None, False))[1])
+        for _, line, _ in lines:
             seconds = duration(line, "t")
             joules, covered = (_row(line or {}, key, len(trace.domains)) for key in ("j", "c"))
             is_later = seconds is not None and (not trace.seconds or seconds > trace.seconds[-1])

@@ -206,8 +206,16 @@ def notes_of(account):
         texts.append(f"Of {account.all_phases.unknown} of {account.all_phases.times} phases the energy is unknown; it "
                      "counts as the program's.")
     if account.whole.is_partial:
-        texts.append(f"In {account.whole.unknown + account.whole.absent} of {len(account.ledger.energy)} lines the energy "
+        lines = len(account.ledger.energy) + account.missing_lines
+        texts.append(f"In {account.whole.unknown + account.whole.absent} of {lines} lines the energy "
                      "of the whole, or of a machine, is missing.")
+    if account.missing_lines:
+        texts.append(f"At least {account.missing_lines} lines of the ledger are missing, of {account.missing_s:.3f} s: what the "
+                     "job used then is in no number.")
+    if account.ledger.lost_lines:
+        texts.append(f"{account.ledger.lost_lines} lines of the ledger could not be written while the job ran, and are lost.")
+    if account.ledger.repeated_lines:
+        texts.append(f"{account.ledger.repeated_lines} lines of the ledger are there twice, and count once.")
     if account.ledger.damaged_lines:
         texts.append(f"{account.ledger.damaged_lines} lines of the ledger are damaged and left out, whole or in part.")
     return texts + [_lost_text(lost) for lost in account.lost]

@@ -110,6 +110,7 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request, Ra
 JobStore::~JobStore() {
   if (engine_ != nullptr) engine_->end_period();
   if (ledger_.is_open() && !was_killed_) ledger_.append(*context_, engine::close_line());
+  if (context_ != nullptr) ledger_.write_last(*context_);
 }
 
 Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index,

@@ -7,23 +7,23 @@
 #include "cli/energy_report.hpp"
 #include "cli/ledgers.hpp"
 #include "cli/verbs.hpp"
-#include "sys/text_file.hpp"
 
 namespace diapause::cli {
 namespace {
 
-Result<NamedEnergy> read_ledger(const std::string& path, const std::string& part) {
+Result<NamedEnergy> read_energy(const std::string& path, const std::string& part) {
   EnergyReader reader(part);
   energy::MeasuredJobReader measured;
-  const Status done = sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) {
+  const auto repeated = read_ledger(path, [&](std::string_view line) {
     reader.add_line(line);
     measured.add_line(line);
   });
-  if (!done) {
-    return fail(done.error().code,
-                done.error().message + ": a job writes it if it has a global tier");
+  if (!repeated) {
+    return fail(repeated.error().code,
+                repeated.error().message + ": a job writes it if it has a global tier");
   }
   NamedEnergy named{path, reader.take(), measured.job()};
+  named.energy.repeated_lines = *repeated;
   if (named.energy.other_schema) {
     return fail(Code::corrupt, fmt::format("{} has schema {}, and this version reads 1 and 2", path,
                                            *named.energy.other_schema));
@@ -51,7 +51,7 @@ Result<NamedEnergy> read_ledger(const std::string& path, const std::string& part
 int energy(const EnergyArguments& arguments) {
   const auto path = ledger_of(arguments.job, arguments.places);
   if (!path) return complain(path.error());
-  auto job = read_ledger(*path, arguments.part);
+  auto job = read_energy(*path, arguments.part);
   if (!job) return complain(job.error());
   if (arguments.part.empty() && !arguments.csv) job->slurm = ask_sacct(job->energy.slurm_jobs);
   if (arguments.csv) {
@@ -61,7 +61,7 @@ int energy(const EnergyArguments& arguments) {
   std::vector<NamedEnergy> baselines;
   for (const std::string& name : arguments.baselines) {
     auto baseline = ledger_of(name, arguments.places).and_then([&](const std::string& ledger) {
-      return read_ledger(ledger, arguments.part);
+      return read_energy(ledger, arguments.part);
     });
     if (!baseline) return complain(baseline.error());
     baselines.push_back(std::move(*baseline));

@@ -102,6 +102,27 @@ std::string sharing_text(const EnergySummary& energy) {
                     joules_text(*job));
 }
 
+// Returns what the ledger lacks, and what it has twice.
+std::string lines_text(const EnergySummary& energy) {
+  std::string text;
+  if (energy.missing_lines > 0) {
+    text += fmt::format(
+        "at least {} lines of the ledger are missing, of {:.3f} s: what the job used then is in no "
+        "number\n",
+        energy.missing_lines, energy.missing_s);
+  }
+  if (energy.lost_lines > 0) {
+    text +=
+        fmt::format("{} lines of the ledger could not be written while the job ran, and are lost\n",
+                    energy.lost_lines);
+  }
+  if (energy.repeated_lines > 0) {
+    text += fmt::format("{} lines of the ledger are there twice, and count once\n",
+                        energy.repeated_lines);
+  }
+  return text;
+}
+
 // Returns Slurm's number of the same jobs. Its energy has the time before and after the program, so
 // that powers are compared.
 std::string slurm_text(const NamedEnergy& job) {
@@ -164,8 +185,10 @@ std::string notes_text(const NamedEnergy& job) {
   }
   if (energy.whole.is_partial()) {
     text += fmt::format("in {} of {} lines the energy of the whole, or of a machine, is missing\n",
-                        energy.whole.unknown + energy.whole.absent, energy.energy_lines);
+                        energy.whole.unknown + energy.whole.absent,
+                        energy.energy_lines + energy.missing_lines);
   }
+  text += lines_text(energy);
   if (energy.damaged_lines > 0) {
     text += fmt::format("{} damaged: {} lines are left out, whole or in part\n",
                         printable(job.ledger), energy.damaged_lines);

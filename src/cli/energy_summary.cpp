@@ -216,7 +216,7 @@ std::optional<bool> EnergySummary::is_shared() const {
   constexpr double kMostOfOthers = 0.5;  // processors; services of a machine use less
   if (processors.lines == 0 || processors.lines < energy_lines) return std::nullopt;
   if (!(processors.others_s > 0)) return false;
-  return processors.others_most_s >= kMostOfOthers * seconds;
+  return processors.others_most_s >= kMostOfOthers * (seconds - missing_s);
 }
 
 // The sources err for the part as for the whole.
@@ -284,6 +284,7 @@ void EnergyReader::add_line(std::string_view line) {
     ++summary_.damaged_lines;
     return;
   }
+  if (*event == "lost") summary_.lost_lines += count(one.fields, "lines").value_or(0);
   if (*event != "energy" && *event != "restart" && *event != "open") return;
   if (const auto schema = count(one.fields, "schema").value_or(1);
       schema < 1 || schema > kNewestSchema) {
@@ -298,7 +299,10 @@ void EnergyReader::add_line(std::string_view line) {
   }
   one.incarnation = *incarnation;
   one.unix_s = *unix_s;
-  if (*event == "open") opened_unix_s_[one.incarnation] = one.unix_s;
+  if (*event == "open") {
+    opened_unix_s_[one.incarnation] = one.unix_s;
+    sequence_.open(one.incarnation, one.unix_s);
+  }
   if (const auto slurm_job = text(one.fields, "slurm_job"); slurm_job && *event == "open") {
     summary_.slurm_jobs.insert(*slurm_job);
   }
@@ -317,6 +321,10 @@ bool EnergyReader::add_energy(const Line& line) {
   if (!seconds || !gap_s || !whole || !program || !phases || !phases->is_array() || !total)
     return false;
   ++summary_.energy_lines;
+  if (const auto hole = sequence_.add(
+          {line.incarnation, count(line.fields, "number"), line.unix_s - *seconds, line.unix_s})) {
+    add_hole(*hole);
+  }
   summary_.incarnations.insert(line.incarnation);
   summary_.machines = std::max(summary_.machines, count(line.fields, "machines").value_or(1));
   summary_.unmetered = std::max(summary_.unmetered, count(line.fields, "unmetered").value_or(0));
@@ -330,7 +338,8 @@ bool EnergyReader::add_energy(const Line& line) {
   summary_.whole.add(used);
   add_processors(summary_.processors, line.fields);
   summary_.program.add(joules_of(*program, wanted));
-  if (wanted.has_uncertainty) add_ends(*whole, line.incarnation);
+  if (!sequence_.adjoins() || used.known == 0) open_ends_.erase(line.incarnation);
+  if (wanted.has_uncertainty && used.known > 0) add_ends(*whole, line.incarnation);
   const std::string name = part_.empty() ? *total : wanted.is_told ? wanted.name : "";
   if (!name.empty()) {
     if (summary_.total.empty()) summary_.total = name;
@@ -404,12 +413,25 @@ void EnergyReader::note_domains(const json& whole) {
   }
 }
 
+// What the missing lines told of is in no number.
+void EnergyReader::add_hole(const Hole& hole) {
+  summary_.missing_lines += hole.lines;
+  summary_.missing_s += hole.seconds;
+  summary_.seconds += hole.seconds;
+  summary_.gap_s += hole.seconds;
+  Joules missing;
+  missing.unknown = hole.lines;
+  summary_.whole.add(missing);
+  summary_.program.add(missing);
+}
+
 void EnergyReader::add_ends(const json& whole, std::uint64_t incarnation) {
   const json* const ends = find(whole, "ends_j");
   if (ends == nullptr || !ends->is_array() || ends->size() != 2) return;
   if (!(*ends)[0].is_number() || !(*ends)[1].is_number()) return;
-  const auto [at, is_first] = ends_.try_emplace(incarnation, Ends{(*ends)[0].get<double>(), 0});
-  at->second.end_j = (*ends)[1].get<double>();
+  const auto [open, is_first] = open_ends_.try_emplace(incarnation, ends_.size());
+  if (is_first) ends_.push_back({(*ends)[0].get<double>(), 0});
+  ends_[open->second].end_j = (*ends)[1].get<double>();
   ++lines_with_ends_;
 }
 
@@ -418,7 +440,7 @@ EnergySummary EnergyReader::take() {
   if (lines_with_ends_ > 0 && lines_with_ends_ == summary_.whole.known &&
       summary_.whole.doubted == lines_with_ends_) {
     double of_ends = 0;
-    for (const auto& [incarnation, ends] : ends_) of_ends += ends.begin_j + ends.end_j;
+    for (const Ends& ends : ends_) of_ends += ends.begin_j + ends.end_j;
     Joules& whole = summary_.whole;
     whole.sampling = std::min(of_ends, whole.sampling);
     Joules& program = summary_.program;

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/line_sequence.hpp"
+
 namespace diapause::cli {
 
 // This is a sum of which parts may be missing.
@@ -112,12 +114,18 @@ struct EnergySummary {
   std::optional<std::uint64_t> other_schema;
   // It counts lines that are no JSON, and energy lines of which something is not as it should be.
   std::size_t damaged_lines = 0;
+  // These are lines of starts that other lines show to be missing, at least so many, and the
+  // seconds that they told of.
+  std::uint64_t missing_lines = 0;
+  double missing_s = 0;
+  std::uint64_t lost_lines = 0;    // of all kinds, that the library could not write, as it says
+  std::size_t repeated_lines = 0;  // that are there twice, and count once
   std::set<std::uint64_t> incarnations;
   std::uint64_t machines = 0;   // the most at a time
   std::uint64_t unmetered = 0;  // of them, the most of whose energy nobody knew anything
-  double seconds = 0;
-  double gap_s = 0;      // of which no source knows anything
-  double covered_s = 0;  // of which the joules are
+  double seconds = 0;           // with those of missing lines
+  double gap_s = 0;             // of which no source knows anything, or no line tells
+  double covered_s = 0;         // of which the joules are
   Joules whole, program;
   std::string total;  // name of the domains that make it; "mixed"; empty: there is no source
   std::string part;   // of which alone all joules are, "cpu"; empty: of the total
@@ -167,6 +175,7 @@ class EnergyReader {
 
   bool add_energy(const Line& line);
   void note_domains(const nlohmann::ordered_json& whole);
+  void add_hole(const Hole& hole);
   void add_ends(const nlohmann::ordered_json& whole, std::uint64_t incarnation);
   void add_restart(const Line& line);
 
@@ -176,12 +185,14 @@ class EnergyReader {
   // The keys are the version and the incarnation.
   std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;
   std::map<std::uint64_t, double> opened_unix_s_;  // by incarnation
-  // Lines of a start adjoin: what one has too much where they meet, the next has too little. Only
-  // the ends of the first and the last of them remain.
+  LineSequence sequence_;
+  // Where lines of a start adjoin, what one has too much, the next has too little. Of lines without
+  // a hole between them only the ends of the first and the last remain.
   struct Ends {
     double begin_j = 0, end_j = 0;
   };
-  std::map<std::uint64_t, Ends> ends_;  // by incarnation
+  std::vector<Ends> ends_;
+  std::map<std::uint64_t, std::size_t> open_ends_;  // those that go on, by incarnation
   std::size_t lines_with_ends_ = 0;
 };
 

@@ -230,6 +230,52 @@ TEST(EnergySummary, OfTheWholeJobOnlyItsEndsAreUncertain) {
   EXPECT_DOUBLE_EQ(*sum.whole.uncertainty(), 3 + 15);
 }
 
+// Returns ten seconds of which the samples at each end may miss 4 J.
+std::string numbered_line(int number, int end_unix_s) {
+  std::string text = energy_line(2, end_unix_s, "");
+  const std::string more =
+      R"("whole":{"uncertainty":{"sampling_j":8,"sensor_j":5,"attribution_j":0},"ends_j":[4,4],)";
+  text.replace(text.find(R"("whole":{)"), 9, more);
+  if (number > 0)
+    text.replace(text.find(R"("gap_s")"), 0, R"("number":)" + std::to_string(number) + ",");
+  return text;
+}
+
+TEST(EnergySummary, LinesThatAreMissingAreAGapAndTheirEnergyIsToo) {
+  const EnergySummary sum =
+      read({numbered_line(1, 100), numbered_line(2, 110), numbered_line(5, 140)});
+  EXPECT_EQ(sum.missing_lines, 2u);
+  EXPECT_EQ(sum.seconds, 50);
+  EXPECT_EQ(sum.gap_s, 20);
+  EXPECT_EQ(sum.watts(), 100);
+  EXPECT_EQ(sum.whole.complete(), std::nullopt);
+  EXPECT_EQ(sum.whole.of_known(), 3000);
+  EXPECT_DOUBLE_EQ(sum.whole.sampling, 4 * 4);  // no error cancels across the hole
+}
+
+TEST(EnergySummary, LinesWithoutNumbersMissOthersWhereTheirTimesDoNotAdjoin) {
+  const EnergySummary sum =
+      read({numbered_line(0, 100), numbered_line(0, 110), numbered_line(0, 140)});
+  EXPECT_EQ(sum.missing_lines, 1u);
+  EXPECT_EQ(sum.missing_s, 20);
+  EXPECT_EQ(read({numbered_line(0, 100), numbered_line(0, 111)}).missing_lines, 0u);
+}
+
+TEST(EnergySummary, LinesThatAreMissingBeforeTheFirstAreAGapSinceTheStart) {
+  const EnergySummary sum =
+      read({R"({"event":"open","incarnation":2,"time_unix_s":70})", numbered_line(3, 100)});
+  EXPECT_EQ(sum.missing_lines, 2u);
+  EXPECT_EQ(sum.missing_s, 20);
+}
+
+TEST(EnergySummary, NoErrorCancelsAcrossALineWithoutATotal) {
+  std::string unknown = numbered_line(2, 110);
+  unknown.replace(unknown.find("1000}"), 4, "null");
+  const EnergySummary sum = read({numbered_line(1, 100), unknown, numbered_line(3, 120)});
+  EXPECT_EQ(sum.missing_lines, 0u);
+  EXPECT_DOUBLE_EQ(sum.whole.sampling, 4 * 4);
+}
+
 TEST(EnergySummary, OfASumWithAnEstimateThereIsNoBound) {
   const std::string joules =
       R"({"total":200},"uncertainty":{"sampling_j":1,"attribution_j":0,"sensor_j":)";

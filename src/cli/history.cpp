@@ -8,6 +8,7 @@
 
 #include "cli/job_history.hpp"
 #include "cli/ledgers.hpp"
+#include "cli/repeated_lines.hpp"
 #include "cli/verbs.hpp"
 #include "sys/line_file.hpp"
 #include "sys/process.hpp"
@@ -46,11 +47,12 @@ class Display {
 };
 
 // Reads all complete lines that there are now.
-Status read_what_is_there(sys::LineFile& ledger, HistoryReader& reader, Display& display) {
+Status read_what_is_there(sys::LineFile& ledger, RepeatedLines& repeated, HistoryReader& reader,
+                          Display& display) {
   for (;;) {
     DIAPAUSE_TRY_ASSIGN(const auto line, ledger.next());
     if (!line) return {};
-    display.lines(reader.add_line(*line));
+    if (repeated.is_new(*line)) display.lines(reader.add_line(*line));
   }
 }
 
@@ -64,10 +66,11 @@ int history(const HistoryArguments& arguments) {
   if (!ledger)
     return complain(ledger.error().message + ": a job writes it if it has a global tier");
   HistoryReader reader;
+  RepeatedLines repeated;
   Display display(arguments.follow);
   display.lines({history_head()});
   for (;;) {
-    if (const Status read = read_what_is_there(*ledger, reader, display); !read)
+    if (const Status read = read_what_is_there(*ledger, repeated, reader, display); !read)
       return complain(read.error());
     if (!arguments.follow || reader.sums().is_closed) break;
     display.lines(reader.flush());

@@ -286,8 +286,7 @@ Result<JobModel> load_job_model(const JobOptions& options) {
     places.config = options.config;
     places.global = options.global;
     DIAPAUSE_TRY_ASSIGN(const std::string path, ledger_of(options.from, places));
-    DIAPAUSE_TRY(sys::read_lines(sys::real_kernel(), path,
-                                 [&](std::string_view line) { reader.add_line(line); }));
+    DIAPAUSE_TRY(read_ledger(path, [&](std::string_view line) { reader.add_line(line); }));
   }
   return job_model(options, profile, reader.job());
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "cli/collection.hpp"
+#include "cli/repeated_lines.hpp"
 #include "energy/ledger.hpp"
+#include "sys/text_file.hpp"
 
 namespace diapause::cli {
 
@@ -31,6 +33,15 @@ Result<std::string> ledger_of_job(const std::string& job, const Places& places) 
 Result<std::string> ledger_of(const std::string& name, const Places& places) {
   if (name.find('/') != std::string::npos || name.ends_with(".jsonl")) return name;
   return ledger_of_job(name, places);
+}
+
+Result<std::size_t> read_ledger(const std::string& path,
+                                const std::function<void(std::string_view)>& each) {
+  RepeatedLines repeated;
+  DIAPAUSE_TRY(sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) {
+    if (repeated.is_new(line)) each(line);
+  }));
+  return repeated.count();
 }
 
 }  // namespace diapause::cli

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "cli/ledgers.hpp"
-#include "sys/text_file.hpp"
 
 namespace diapause::cli {
 
@@ -12,8 +11,7 @@ std::optional<VersionEnergy> energy_of_version(const std::string& job, std::uint
   const auto path = ledger_of(job, places);
   if (!path) return std::nullopt;
   EnergyReader reader;
-  const Status read = sys::read_lines(sys::real_kernel(), *path,
-                                      [&](std::string_view line) { reader.add_line(line); });
+  const auto read = read_ledger(*path, [&](std::string_view line) { reader.add_line(line); });
   const EnergySummary energy = reader.take();
   if (!read || energy.other_schema) return std::nullopt;
   Amount sum;

@@ -354,6 +354,7 @@ Engine::~Engine() {
   try {
     if (capture_) capture_->report();
     if (ledger_.is_open()) ledger_.append(*context_, engine::close_line());
+    ledger_.write_last(*context_);
   } catch (...) {
     // Memory was short. A missing line in the ledger must not take the program down.
   }

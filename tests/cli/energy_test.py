@@ -194,6 +194,24 @@ class EnergyTest(CommandTest):
         self.leave([self.metered(1000.0, 10.0, source="hwmon node")], job="board-0a1b2c3d")
         self.assertIn("+1.2 % +- 13.1 %: not told apart", self.energy("--baseline", "board")[0])
 
+    def test_lines_that_are_missing_or_there_twice_are_told_and_bill_nothing(self):
+        lines = [self.metered(1000.0, 5.0) | {"number": number, "time_unix_s": 1000.0 + 10 * number}
+                 for number in range(1, 21)]
+        ledger = self.leave(lines[:4] + lines[15:])
+        out = self.report("energy", "heat", tiers=self.tiers)
+        self.assertEqual((out["missing_lines"], out["runtime_s"], out["gap_s"]), (11, 200, 110))
+        self.assertEqual(self.row("energy"), "energy >= 9000 +- 500 J")
+        self.assertIn("at least 11 lines of the ledger are missing, of 110.000 s", self.energy()[0])
+        ledger.write_text("".join(json.dumps(line) + "\n" for line in lines + lines + lines[3:5]))
+        out = self.report("energy", "heat", tiers=self.tiers)
+        self.assertEqual((out["whole"]["joules"], out["runtime_s"]), (20000, 200))
+        self.assertEqual((out["missing_lines"], out["repeated_lines"]), (0, 22))
+        self.assertIn("22 lines of the ledger are there twice, and count once", self.energy()[0])
+
+    def test_lines_that_could_not_be_written_are_told(self):
+        self.leave([*RUN, {"schema": 2, "event": "lost", "time_unix_s": 1200.0, "lines": 7}])
+        self.assertIn("7 lines of the ledger could not be written", self.energy()[0])
+
     def test_energy_of_which_a_part_is_missing_is_neither_compared_nor_divided_by(self):
         half = self.metered(1000.0, 10.0)
         unknown = line(10.0, 1.0, [phase("global", 1, 4, 1500.0), phase("keep", 2, 1, 50.0)], end=10.0)

@@ -253,6 +253,56 @@ TEST(LedgerTrouble, OfADiskThatIsFullForAWhileLosesNoLine) {
   EXPECT_THAT(told, testing::ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
+// More lines wait than memory is kept for: the oldest are lost, and the ledger and the log say so.
+TEST(LedgerTrouble, OfADiskThatIsFullForLongIsToldWithTheLinesItCost) {
+  VolatileDisk disk;
+  TroubledKernel kernel(disk);
+  kernel.only = "ledger.jsonl";
+  std::vector<std::string> warnings;
+  Shape shape;
+  shape.ranks = 1;
+  shape.config = "[capture]\nstrategy = \"copy\"\n";
+  shape.log = [&](Severity severity, const std::string& text) {
+    if (severity == Severity::warning) warnings.push_back(text);
+  };
+  constexpr std::uint64_t kVersions = engine::LedgerWriter::kMostWaiting + 20;
+  ASSERT_TRUE(run_job(kernel, shape, [&](library::Engine& engine, Program&, std::uint32_t) {
+    for (std::uint64_t version = 1; version <= kVersions; ++version) {
+      kernel.error = version == 1 || version == kVersions ? 0 : ENOSPC;
+      library::CheckpointInfo info;
+      EXPECT_TRUE(take(engine, version, 1, info)) << version;
+    }
+  }));
+  const auto lost = ledger_events(disk, "lost");
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_GE(lost[0]["lines"], 18u);
+  EXPECT_THAT(warnings,
+              testing::Contains(HasSubstr(lost[0]["lines"].dump() +
+                                          " lines of ledger.jsonl could not be written")));
+  std::vector<std::uint64_t> numbers;
+  for (const nlohmann::json& line : ledger_events(disk, "energy"))
+    numbers.push_back(line["number"]);
+  EXPECT_TRUE(std::ranges::is_sorted(numbers));
+}
+
+TEST(LedgerTrouble, OfADiskThatStaysFullIsTold) {
+  VolatileDisk disk;
+  TroubledKernel kernel(disk);
+  kernel.only = "ledger.jsonl";
+  std::vector<std::string> warnings;
+  Shape shape;
+  shape.ranks = 1;
+  shape.log = [&](Severity severity, const std::string& text) {
+    if (severity == Severity::warning) warnings.push_back(text);
+  };
+  ASSERT_TRUE(run_job(kernel, shape, [&](library::Engine& engine, Program&, std::uint32_t) {
+    kernel.error = ENOSPC;
+    library::CheckpointInfo info;
+    EXPECT_TRUE(take(engine, 1, 1, info));
+  }));
+  EXPECT_THAT(warnings, testing::Contains(HasSubstr("lines of ledger.jsonl could not be written")));
+}
+
 // One removes the old version that makes room, and all look for it.
 TEST(GlobalRoom, IsThereOnceAnOldVersionIsGone) {
   VolatileDisk disk;

@@ -52,6 +52,36 @@ class AccountTest(unittest.TestCase):
             line["whole"] |= {"uncertainty": samples.off(9.0, 5.0), "ends_j": ends}
         self.assertEqual(self.account(lines).whole.uncertainty_j, 3.0 + 15.0)
 
+    def numbered(self, number, end):
+        line = samples.energy(end, 10.0, 1000.0, [], **({"number": number} if number else {}))
+        line["whole"] |= {"uncertainty": samples.off(8.0, 5.0), "ends_j": [4.0, 4.0]}
+        return line
+
+    def test_lines_that_are_missing_are_a_gap_and_their_energy_is_too(self):
+        account = self.account([self.numbered(1, 100.0), self.numbered(2, 110.0), self.numbered(5, 140.0)])
+        self.assertEqual((account.missing_lines, account.runtime_s, account.gap_s, account.watts),
+                         (2, 50.0, 20.0, 100.0))
+        self.assertEqual((account.whole.complete, account.whole.of_known), (None, 3000.0))
+        self.assertEqual(account.whole.sampling_j, 4 * 4.0)  # no error cancels across the hole
+
+    def test_lines_without_numbers_miss_others_where_their_times_do_not_adjoin(self):
+        account = self.account([self.numbered(0, end) for end in (100.0, 110.0, 140.0)])
+        self.assertEqual((account.missing_lines, account.missing_s), (1, 20.0))
+        self.assertEqual(self.account([self.numbered(0, end) for end in (100.0, 111.0)]).missing_lines, 0)
+
+    def test_lines_that_are_missing_before_the_first_are_a_gap_since_the_start(self):
+        account = self.account([samples.event("open", 70.0), self.numbered(3, 100.0)])
+        self.assertEqual((account.missing_lines, account.missing_s), (2, 20.0))
+
+    def test_no_error_cancels_across_a_line_without_a_total(self):
+        lines = [self.numbered(1, 100.0), self.numbered(2, 110.0), self.numbered(3, 120.0)]
+        lines[1]["whole"]["joules"]["total"] = None
+        self.assertEqual(self.account(lines).whole.sampling_j, 4 * 4.0)
+
+    def test_lines_that_are_there_twice_count_once(self):
+        account = self.account(samples.RUN + samples.RUN)
+        self.assertEqual((account.whole.complete, account.ledger.repeated_lines, len(account.lost)), (11000.0, 5, 1))
+
     def test_lines_of_schema_1_have_the_uncertainty_of_their_samples(self):
         old = samples.phase("keep", 1, 1, 5.0) | {"uncertainty_j": 4.0}
         del old["uncertainty"]

@@ -47,6 +47,14 @@ class ReportTest(unittest.TestCase):
         self.assertIn("+1.2 % ± 13.1 %: not told apart", page)
         self.assertIn("-50.0 % ± 1.0 %<", self.page(self.account([self.metered(500.0, 5.0)]), [("plain", plain)]))
 
+    def test_what_the_ledger_lacks_or_has_twice_is_told(self):
+        lines = [self.metered(1000.0, 5.0, number=1), self.metered(1000.0, 5.0, number=9) | {"time_unix_s": 1090.0},
+                 samples.event("lost", 1090.0, lines=7)]
+        texts = report.notes_of(self.account(lines + lines[:1]))
+        self.assertIn("At least 7 lines of the ledger are missing, of 70.000 s: what the job used then is in no number.", texts)
+        self.assertIn("7 lines of the ledger could not be written while the job ran, and are lost.", texts)
+        self.assertIn("1 lines of the ledger are there twice, and count once.", texts)
+
     def test_energy_of_which_a_part_is_missing_is_not_compared(self):
         plain = self.account([self.metered(1000.0, 10.0)])
         lines = [self.metered(500.0, 5.0), samples.energy(1020.0, 10.0, 1.0, []) | {"whole": {"joules": {"total": None}}}]

@@ -216,10 +216,18 @@ std::string schedule_line(const ScheduleLine& schedule) {
   return text(line);
 }
 
-std::string energy_line(std::uint32_t incarnation, const std::string& account) {
+std::string energy_line(std::uint32_t incarnation, std::uint64_t number,
+                        const std::string& account) {
   json line = event("energy", sys::unix_time_ns());
   line["incarnation"] = incarnation;
+  line["number"] = number;
   line.update(json::parse(account));
+  return text(line);
+}
+
+std::string lost_line(std::uint64_t lines) {
+  json line = event("lost", sys::unix_time_ns());
+  line["lines"] = lines;
   return text(line);
 }
 

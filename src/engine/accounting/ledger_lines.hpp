@@ -74,9 +74,13 @@ std::string capture_line(const format::VersionId& version,
                          const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
-// `account` is what Account::end_period() delivers; its time becomes the time of the line.
-std::string energy_line(std::uint32_t incarnation, const std::string& account);
+// `number` counts the energy lines of a start, from 1. `account` is what Account::end_period()
+// delivers; its time becomes the time of the line.
+std::string energy_line(std::uint32_t incarnation, std::uint64_t number,
+                        const std::string& account);
 std::string schedule_line(const ScheduleLine& line);
+// Says that so many lines could not be written, and are in no ledger.
+std::string lost_line(std::uint64_t lines);
 std::string close_line();
 
 }  // namespace diapause::engine

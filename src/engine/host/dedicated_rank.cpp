@@ -58,6 +58,7 @@ DedicatedRank::~DedicatedRank() {
 void DedicatedRank::serve() {
   if (!worker_) return;
   worker_->serve();
+  ledger_.write_last(worker_->context());
   worker_.reset();
 }
 

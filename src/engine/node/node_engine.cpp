@@ -248,11 +248,11 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
 }
 
 Status NodeEngine::open_account() {
-  return account_.open(context_,
-                       {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
-                          if (ledger_.is_open())
-                            ledger_.append_quietly(energy_line(incarnation_, fields));
-                        }});
+  return account_.open(
+      context_, {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
+                   if (!ledger_.is_open()) return;
+                   ledger_.append_quietly(energy_line(incarnation_, ++energy_lines_, fields));
+                 }});
 }
 
 // A failure of the ranks to communicate shows in the next collective call.

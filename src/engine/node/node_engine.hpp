@@ -191,6 +191,7 @@ class NodeEngine {
   bool is_cut_off_ = false;            // the ranks cannot communicate any more
   std::uint32_t told_levels_ = 0;      // bit (1 << level): of tell_what_a_node_holds()
   std::uint32_t incarnation_ = 1;
+  std::uint64_t energy_lines_ = 0;  // of this start; used by the thread of the account
   std::uint32_t other_rank_count_ = 0;
   // Tiers whose last use failed; they are reopened before the next use.
   std::array<bool, 3> suspect_{};

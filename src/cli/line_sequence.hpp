@@ -1,0 +1,38 @@
+// Says whether the energy lines of a start follow one another without a hole. The code is pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace diapause::cli {
+
+// These are lines that are missing before another.
+struct Hole {
+  std::uint64_t lines = 1;  // at least
+  double seconds = 0;       // that they have told of
+};
+
+class LineSequence {
+ public:
+  struct Line {
+    std::uint64_t incarnation = 0;
+    std::optional<std::uint64_t> number;  // in the start, from 1; older libraries write none
+    double from_unix_s = 0, to_unix_s = 0;
+  };
+
+  // Says when a start began.
+  void open(std::uint64_t incarnation, double unix_s);
+  // Takes the next line. Returns what is missing before it: by the numbers of lines, and where
+  // there are none, by their times.
+  std::optional<Hole> add(const Line& line);
+  // Returns whether the last line that was taken begins where the one before it of its start ends.
+  bool adjoins() const { return adjoins_; }
+
+ private:
+  std::map<std::uint64_t, double> opened_unix_s_;  // by incarnation
+  std::map<std::uint64_t, Line> last_;             // by incarnation
+  bool adjoins_ = false;
+};
+
+}  // namespace diapause::cli
