@@ -11,6 +11,7 @@ namespace diapause::cli {
 namespace {
 
 constexpr double kLeastShare = 0.01;
+constexpr int kDigits = 2;  // of what a formula gives
 
 // The joules come from a formula. How far it is off has no bound.
 Joules estimate_of(double joules) {
@@ -27,16 +28,15 @@ std::optional<Advice> other_intervals(const EnergySummary& energy,
   std::string levels;
   for (std::size_t i = 1; i < best.levels.size(); ++i) {
     levels += fmt::format("{}level {} every {}", i == 1 ? "" : ", ", best.levels[i].number,
-                          duration_text(best.pattern.period_work_s(i)));
+                          duration_text(best.pattern.period_work_s(i), kDigits));
   }
   Advice advice;
-  advice.what = fmt::format(
-      "take checkpoints every {} of work{}, not every {}", duration_text(best.pattern.work_s),
-      levels.empty() ? "" : " (" + levels + ")", duration_text(hindsight->as_was.work_s));
+  advice.what = fmt::format("take checkpoints every {} of work{}, not every {}",
+                            duration_text(best.pattern.work_s, kDigits),
+                            levels.empty() ? "" : " (" + levels + ")",
+                            duration_text(hindsight->as_was.work_s));
   advice.saves = estimate_of(*energy.whole.of_known() * (1 - 1 / (1 + hindsight->more_energy())));
-  advice.how_sure = fmt::format("by formula, for a failure every {}, {}",
-                                duration_text(1 / hindsight->failures_per_s),
-                                hindsight->are_failures_observed ? "as they came" : "as was told");
+  advice.how_sure = "by formula, for " + failures_text(*hindsight);
   return advice;
 }
 

@@ -168,6 +168,7 @@ std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> bas
   if (job.energy.part.empty()) document["advice"] = advice_json(job);
   if (!baselines.empty()) {
     document["baseline"] = whole_json(baselines.front());
+              {"failures_observed", hindsight->failures},
     for (const NamedEnergy& one : baselines.subspan(1))
       document["more_baselines"].push_back(whole_json(one));
     const Comparison with = compare(job.energy, summaries_of(baselines));

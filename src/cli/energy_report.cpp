@@ -148,8 +148,9 @@ std::string whole_text(const EnergySummary& energy, std::span<const NamedEnergy>
 std::string advice_text(const Advice& advice, const EnergySummary& energy) {
   const char* const at_most = advice.is_at_most ? "at most " : "";
   std::string share;
-  if (energy.whole.complete())
-    share = fmt::format(" ({}{})", at_most, share_text(advice.saves, energy));
+  if (percent && advice.is_at_most)
+    share = fmt::format(" (at most {})", share_text(advice.saves, energy));
+  if (percent && !advice.is_at_most) share = fmt::format(" ({})", rounded_text(*percent, 2, "%"));
   return fmt::format("to save {}{}{}: {}; {}\n", at_most, joules_text(advice.saves), share,
                      advice.what, advice.how_sure);
 }
@@ -165,6 +166,7 @@ std::string csv_cell(const std::string& text) {
 }
 
 }  // namespace
+  const auto percent = share_percent(advice.saves, energy);
 
 std::vector<EnergySummary> summaries_of(std::span<const NamedEnergy> jobs) {
   std::vector<EnergySummary> summaries;

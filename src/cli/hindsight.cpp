@@ -5,15 +5,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "cli/quantities.hpp"
+#include "cli/text.hpp"
 #include "model/rates.hpp"
 
 namespace diapause::cli {
 namespace {
 
 constexpr std::size_t kLeastCheckpoints = 3;
+constexpr int kDigits = 2;
+// By these factors a rate may be off, two-sided 95 %, that 1, 2, ... failures tell: from the limits
+// of the mean of a Poisson distribution. More failures tell it better than to a factor of 2.
+constexpr double kFactors[] = {40, 8.3, 4.9, 3.7, 3.1, 2.7, 2.5, 2.3, 2.2, 2.1};
 
 // Returns the failure rates by the level that a failure needs: from the last choice of a schedule,
 // or else as observed.
@@ -81,6 +87,7 @@ std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job) {
       levels_of(job, failure_rates_of(job, hindsight.are_failures_observed));
   std::size_t checkpoints = 0;
   for (const energy::MeasuredLevel& level : job.levels) checkpoints += level.checkpoints;
+  for (const energy::MeasuredLevel& level : job.levels) hindsight.failures += level.failures;
   for (const model::Level& level : levels) hindsight.failures_per_s += level.failures_per_s;
   if (checkpoints < kLeastCheckpoints || hindsight.failures_per_s <= 0) return std::nullopt;
   hindsight.as_was = pattern_of(job, levels);
@@ -99,6 +106,17 @@ std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job) {
   return hindsight;
 }
 
+std::string failures_text(const Hindsight& hindsight) {
+  const double mtbf_s = 1 / hindsight.failures_per_s;
+  if (!hindsight.are_failures_observed)
+    return fmt::format("a failure every {} (as was told)", duration_text(mtbf_s));
+  const std::string every =
+      fmt::format("a failure every {} (of {} failure{}", duration_text(mtbf_s, kDigits),
+                  hindsight.failures, hindsight.failures == 1 ? "" : "s");
+  if (hindsight.failures == 0 || hindsight.failures > std::size(kFactors)) return every + ")";
+  return every + fmt::format(": known to a factor of {})", kFactors[hindsight.failures - 1]);
+}
+
 std::string hindsight_text(const energy::MeasuredJob& job,
                            const std::optional<Hindsight>& hindsight) {
   if (!hindsight) {
@@ -109,23 +127,23 @@ std::string hindsight_text(const energy::MeasuredJob& job,
         duration_text(job.blocked_s), duration_text(job.ran_s));
   }
   const Hindsight& was = *hindsight;
-  const auto overhead = [](const model::Cost& cost) { return (cost.wall_per_work() - 1) * 100; };
+  const auto percent = [](double share) {
+    return std::abs(share) < 5e-5 ? "0.00 %" : rounded_text(share * 100, kDigits, "%");
+  };
+  const auto overhead = [&](const model::Cost& cost) { return percent(cost.wall_per_work() - 1); };
   std::string text = fmt::format(
-      "in hindsight, with a failure every {} ({}): checkpoints every {} of work cost {:.2f} % of "
-      "it in expectation, "
-      "failures included; every {} would be best and cost {:.2f} %",
-      duration_text(1 / was.failures_per_s),
-      was.are_failures_observed ? "as they came" : "as was told", duration_text(was.as_was.work_s),
-      overhead(was.cost), duration_text(was.best.pattern.work_s), overhead(was.best.cost));
-  text += fmt::format("\nthe schedule cost {:.2f} % more time than the best one",
-                      was.more_time() * 100);
+      "in hindsight, with {}: checkpoints every {} of work cost {} of it in expectation, failures "
+      "included; every {} would be best and cost {}",
+      failures_text(was), duration_text(was.as_was.work_s), overhead(was.cost),
+      duration_text(was.best.pattern.work_s, kDigits), overhead(was.best.cost));
+  text +=
+      fmt::format("\nthe schedule cost {} more time than the best one", percent(was.more_time()));
   if (was.has_powers)
-    text +=
-        fmt::format(", and {:.2f} % more energy than the cheapest one", was.more_energy() * 100);
+    text += fmt::format(", and {} more energy than the cheapest one", percent(was.more_energy()));
   for (std::size_t i = 1; i < was.best.levels.size(); ++i) {
     text +=
         fmt::format("{}level {} every {}", i == 1 ? "; best: " : ", ", was.best.levels[i].number,
-                    duration_text(was.best.pattern.period_work_s(i)));
+                    duration_text(was.best.pattern.period_work_s(i), kDigits));
   }
   return text + "\n";
 }

@@ -2,6 +2,7 @@
 // failures that occurred. The functions are pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,7 @@ namespace diapause::cli {
 struct Hindsight {
   // Otherwise the rates are those of the last choice of a schedule.
   bool are_failures_observed = false;
+  std::size_t failures = 0;   // that were observed
   double failures_per_s = 0;  // rate of all classes together
   model::Pattern as_was;      // means over the whole job, for the levels of `best`
   model::Cost cost;           // expected cost of that pattern
@@ -30,6 +32,10 @@ struct Hindsight {
 // Returns nullopt if nothing failed and no rates were given, or if there are too few checkpoints to
 // compute intervals.
 std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job);
+
+// Returns text such as "a failure every 3 min (of 1 failure: known to a factor of 40)". A rate that
+// few failures tell is known badly, and has two digits.
+std::string failures_text(const Hindsight& hindsight);
 
 // Returns some lines of text; never empty.
 std::string hindsight_text(const energy::MeasuredJob& job,

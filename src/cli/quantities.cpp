@@ -37,6 +37,14 @@ std::optional<double> read_quantity(std::string_view text, std::span<const UnitN
   return std::nullopt;
 }
 
+// Returns the number with at most so many digits, and with zeros where {:g} has an exponent.
+std::string digits_text(double value, int digits) {
+  const std::string rounded = fmt::format("{:.{}g}", value, digits);
+  double shown = 0;
+  std::from_chars(rounded.data(), rounded.data() + rounded.size(), shown);
+  return fmt::format("{}", shown);
+}
+
 }  // namespace
 
 Result<double> parse_time_s(std::string_view text) {
@@ -58,14 +66,14 @@ Result<double> parse_amount(std::string_view text) {
   return fail(Code::argument, fmt::format("'{}' is no number of 0 or more", text));
 }
 
-std::string duration_text(double seconds) {
+std::string duration_text(double seconds, int digits) {
   if (!std::isfinite(seconds)) return "never";
   for (const UnitName& unit : {UnitName{"y", 31557600}, {"d", 86400}, {"h", 3600}, {"min", 60}}) {
     if (seconds >= 2 * unit.factor)
-      return fmt::format("{:.3g} {}", seconds / unit.factor, unit.name);
+      return fmt::format("{} {}", digits_text(seconds / unit.factor, digits), unit.name);
   }
-  return seconds >= 0.1 || seconds == 0 ? fmt::format("{:.3g} s", seconds)
-                                        : fmt::format("{:.3g} ms", seconds * 1e3);
+  return seconds >= 0.1 || seconds == 0 ? digits_text(seconds, digits) + " s"
+                                        : digits_text(seconds * 1e3, digits) + " ms";
 }
 
 }  // namespace diapause::cli

@@ -18,8 +18,8 @@ Result<double> parse_size_bytes(std::string_view text);
 // Parses a number of at least 0.
 Result<double> parse_amount(std::string_view text);
 
-// Returns text such as "12.3 s", "4.5 min", "2.1 h", "3.4 d", "15 y"; "never" for a number that is
-// not finite.
-std::string duration_text(double seconds);
+// Returns text such as "12.3 s", "4.5 min", "2.1 h", "3.4 d", "15 y", with at most so many digits
+// and no 0 behind the last; "never" for a number that is not finite.
+std::string duration_text(double seconds, int digits = 3);
 
 }  // namespace diapause::cli

@@ -27,6 +27,10 @@ TEST(Quantities, DurationsReadWell) {
   EXPECT_EQ(duration_text(119), "119 s");
   EXPECT_EQ(duration_text(5400), "90 min");
   EXPECT_EQ(duration_text(1.0 / 0.0), "never");
+  EXPECT_EQ(duration_text(119, 2), "120 s");
+  EXPECT_EQ(duration_text(1111, 2), "19 min");
+  EXPECT_EQ(duration_text(300 * 86400, 2), "300 d");
+  EXPECT_EQ(duration_text(2000 * 31557600.), "2000 y");
 }
 
 }  // namespace

@@ -157,8 +157,21 @@ class EnergyTest(CommandTest):
         self.assertAlmostEqual(told["time_over_work"], time_over_work(work_s), places=9)
         self.assertAlmostEqual(told["best"]["time_over_work"], best, places=5)
         self.assertAlmostEqual(told["more_time"], time_over_work(work_s) / best - 1, places=5)
-        self.assertIn("in hindsight, with a failure every 18.5 min (as they came)",
+        self.assertIn("in hindsight, with a failure every 19 min (of 9 failures: known to a factor of 2.2)",
                       self.energy()[0])
+
+    def test_a_rate_of_one_failure_is_told_as_one(self):
+        lines = [{"event": "open", "time_unix_s": 0, "ranks": 2, "nodes": 1}]
+        lines += [{"event": "checkpoint", "time_unix_s": 40.0 * nth, "level_reached": 1, "bytes_total": 1, "blocked_s": 5.0,
+                   "phases": {"capture": 5.0}} for nth in range(1, 5)]
+        lines += [{"event": "open", "time_unix_s": 160.0, "ranks": 2, "nodes": 1},
+                  {"event": "restart", "time_unix_s": 171.23, "level": 1, "seconds": 10.0, "sources": ["own node"]},
+                  line(181.23, 1000.0, [], end=181.23)]
+        self.leave([{"schema": 1, "incarnation": 1, "version": 1} | one for one in lines])
+        out = self.energy()[0]
+        self.assertIn("in hindsight, with a failure every 3 min (of 1 failure: known to a factor of 40)", out)
+        self.assertRegex(out, r"of work cost \d+ % of it in expectation")
+        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["hindsight"]["failures_observed"], 1)
 
     def test_in_hindsight_nothing_is_said_of_a_job_that_did_not_fail(self):
         self.leave(PLAIN)
@@ -308,7 +321,7 @@ class EnergyTest(CommandTest):
         lines.append(line(10000.0, 1e6, [], end=10000.0))
         self.leave([{"schema": 1, "incarnation": 1, "version": 1} | one for one in lines])
         (advice,) = self.report("energy", "heat", tiers=self.tiers)["advice"]
-        self.assertIn("as they came", advice["how_sure"])
+        self.assertIn("of 9 failures", advice["how_sure"])
         self.assertGreater(advice["percent"], 10)
         self.assertNotIn("uncertainty_j", advice)
 
