@@ -15,6 +15,13 @@ CHECKPOINT_PHASES = ("wait", "freeze", "dump", "connections", "capture", "drain"
 RESTART_PHASES = ("inventory", "verify", "fetch", "rebuild", "restore")
 PHASES = CHECKPOINT_PHASES + RESTART_PHASES
 
+# A total of the domain before contains those behind it (src/energy/total.hpp).
+PARTS_OF = {"package": ("core", "uncore"), "socket": ("package", "dram", "core", "uncore"),
+            "psys": ("socket", "package", "dram", "core", "uncore"),
+            "module": ("socket", "package", "dram", "core", "uncore", "gpu"),
+            "node": ("psys", "module", "socket", "package", "core", "uncore", "dram", "gpu", "disk",
+                     "network")}
+
 
 @dataclasses.dataclass
 class Sum:
@@ -31,7 +38,7 @@ class Sum:
     sampling_j: float = 0.0
     sensor_j: float = 0.0
     attribution_j: float = 0.0
-    estimates: int = 0  # how many of the known ones have no bound: nobody knows how far their source is off
+    estimates: int = 0  # how many of the known ones tell no bound: nobody knows how far their source is off
     without_uncertainty: int = 0  # how many do not tell theirs
     bytes_by_version: dict[int, int] = dataclasses.field(default_factory=dict)
 
@@ -83,14 +90,15 @@ class Sum:
 
     @property
     def is_estimate(self):
-        return self.estimates > 0
+        """Whether energy is known of which nobody knows how far it may be off."""
+        return self.estimates + self.without_uncertainty > 0
 
     @property
     def parts_j(self):
         """By sampling, sensor or model (None: without a bound), attribution; None where not all tell them."""
         if not self.known or self.without_uncertainty:
             return None
-        return self.sampling_j, None if self.is_estimate else self.sensor_j, self.attribution_j
+        return self.sampling_j, None if self.estimates else self.sensor_j, self.attribution_j
 
     @property
     def uncertainty_j(self):
@@ -148,6 +156,7 @@ class Account:
         self.incarnations = sorted({line.incarnation for line in lines})
         self.sources = sorted({source for line in lines for source in line.sources},
                               key=dataclasses.astuple)
+        self.hosts = {line.hosts for line in lines}
         totals = {line.total for line in lines if line.total}
         self.total = totals.pop() if len(totals) == 1 else "mixed" if totals else ""
         self.whole, self.program, self.all_phases = Sum(), Sum(), Sum()
@@ -160,27 +169,50 @@ class Account:
         for phase in self.phases:
             self.all_phases.add_phase(phase)
         self._let_ends_cancel(lines)
+        self.by_domain = self._add_domains(lines)
         self.sharing = self._find_sharing(lines)
         self.lost = list(_lost(ledger.lines))
 
     def _let_ends_cancel(self, lines):
         """Where lines of a start adjoin, what one has too much, the next has too little."""
-        known = [line for line in lines if line.whole.total is not None]
-        if not known or any(line.ends_j is None or line.whole.uncertainty is None
-                            for line in known):
-            return
+        ends = [None if line.whole.total is None else line.ends_j for line in lines]
+        if self._lower_sampling(self.whole, lines, ends):
+            self.program.sampling_j = min(self.program.sampling_j,
+                                          self.whole.sampling_j + self.all_phases.sampling_j)
+
+    def _lower_sampling(self, sum_, lines, ends_of_lines):
+        """Whether all lines that are known in `sum_` have told their ends."""
+        if not sum_.known or sum_.without_uncertainty or \
+                sum_.known != sum(ends is not None for ends in ends_of_lines):
+            return False
         ends, going_on = [], {}  # of lines without a hole between them; those that go on, by start
-        for place, line in enumerate(lines):
-            if line.whole.total is None or place in self.holes:
+        for place, (line, at) in enumerate(zip(lines, ends_of_lines)):
+            if at is None or place in self.holes:
                 going_on.pop(line.incarnation, None)
-            if line.whole.total is not None:
+            if at is not None:
                 if line.incarnation not in going_on:
-                    going_on[line.incarnation] = [line.ends_j[0], 0.0]
+                    going_on[line.incarnation] = [at[0], 0.0]
                     ends.append(going_on[line.incarnation])
-                going_on[line.incarnation][1] = line.ends_j[1]
-        self.whole.sampling_j = min(self.whole.sampling_j, sum(map(sum, ends)))
-        self.program.sampling_j = min(self.program.sampling_j,
-                                      self.whole.sampling_j + self.all_phases.sampling_j)
+                going_on[line.incarnation][1] = at[1]
+        sum_.sampling_j = min(sum_.sampling_j, sum(map(sum, ends)))
+        return True
+
+    def _add_domains(self, lines):
+        """(sum of the whole, sum of its phases) of each domain that any line tells of."""
+        domains = sorted({domain for line in lines for domain in line.whole.by_domain} - {"total"})
+        sums = {}
+        for domain in domains:
+            whole, phases = Sum(), Sum()
+            for line in lines:
+                whole.add(_of_domain(line.whole, domain, is_told=False))
+                if domain in line.whole.by_domain:
+                    for phase in line.phases:
+                        phases.add(_of_domain(phase.joules, domain, is_told=True))
+            whole.unknown += self.missing_lines
+            self._lower_sampling(whole, lines, [line.ends_of.get(domain) if domain in line.whole.by_domain else None
+                                                for line in lines])
+            sums[domain] = (whole, phases)
+        return sums
 
     def _find_sharing(self, lines):
         """None where the machines are the job's alone, or where a line does not tell."""
@@ -225,6 +257,11 @@ class Account:
         whole, part = self.whole.complete, sum_.complete
         return part / whole * 100 if part is not None and whole is not None and whole > 0 else None
 
+    def is_covered(self, domain):
+        """Whether what the domain uses is in the total, itself or as a part of another."""
+        return any(domain == name or domain in PARTS_OF.get(name, ())
+                   for name in self.total.split("+")) and domain not in ("", "mixed", "other")
+
     def share_text(self, sum_):
         """As "4.55 %", or "< 0.27 %" where no more than a bound is known; "-" where nothing is.
 
@@ -262,6 +299,14 @@ class Account:
     def by_version(self):
         """By version and whether it is of a restart."""
         return dict(sorted(self.sums(lambda phase: (phase.version, is_of_restart(phase))).items()))
+
+
+def _of_domain(joules, domain, is_told):
+    """The joules of a domain as if they were the total. `is_told`: a part without them has them unknown."""
+    value = joules.by_domain.get(domain)
+    return records.Joules({} if value is None else {"total": value}, is_told and value is None,
+                          joules.uncertainty_of.get(domain),
+                          is_of_all_machines=joules.is_of_all_machines)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -340,6 +385,6 @@ def _lost_since(captured_unix_s, incarnation, version, stretches):
         joules.add(records.Joules({} if total is None else {"total": total * share},
                                   line.program.is_unknown,
                                   None if share < 1 else off,
-                                  line.program.is_of_all_machines))  # when in its time a line's energy was used is unknown
+                                  is_of_all_machines=line.program.is_of_all_machines))  # when in its time a line's energy was used is unknown
         seconds += lost_s
     return Lost(incarnation, version, seconds, joules)

@@ -29,6 +29,11 @@ def _change(value, baseline, off_share=None):
     return Change((value - baseline) / baseline * 100, off)
 
 
+def share_machines(one, other):
+    """Whether the lines tell that both ran on the same machines, and on no others."""
+    return len(one.hosts) == 1 and one.hosts == other.hosts and "" not in one.hosts
+
+
 def _share_sources(one, other):
     def names(account):
         return {(source.domain, source.name) for source in account.sources_of_total()}
@@ -60,7 +65,7 @@ def _complete_watts(account):
 
 def changes(job, baseline):
     """Of runtime, mean power and energy; each is None where it cannot be compared."""
-    needs_sensor = not _share_sources(job, baseline)
+    needs_sensor = not (share_machines(job, baseline) and _share_sources(job, baseline))
     errors = [_meter_error(account, needs_sensor) for account in (job, baseline)]
     off = None if None in errors else sum(errors)
     missing = _missing_share(job) + _missing_share(baseline)

@@ -74,6 +74,7 @@ class Joules:
     by_domain: dict[str, float]
     is_unknown: bool = False
     uncertainty: Uncertainty | None = None  # of the total; None: it is not told
+    uncertainty_of: dict[str, Uncertainty] = dataclasses.field(default_factory=dict)  # by domain
     is_of_all_machines: bool = True  # otherwise those without a source are in no number
 
     @property
@@ -137,6 +138,8 @@ class Energy:
     processors: Processors | None = None  # None: the line does not tell
     told_apart_by: str | None = None  # the domains by whose meters a slow total is told apart in time; None: by none
     left_out: tuple[str, ...] = ()  # accelerator boards of which no meter tells, in words
+    ends_of: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)  # as ends_j, by domain
+    hosts: str = ""  # a digest of the machines; empty: the line does not tell
     number: int | None = None  # in the start, from 1; older libraries write none
 
 
@@ -178,6 +181,18 @@ def _uncertainty(line):
                        duration(parts, "attribution_j") or 0.0)
 
 
+def _uncertainty_of(line):
+    told = line.get("uncertainty_of")
+    found = {}
+    for domain, parts in (told if isinstance(told, dict) else {}).items():
+        if not isinstance(parts, list) or len(parts) != 3:
+            continue
+        sampling_j, sensor_j, attribution_j = (duration({"part": part}, "part") for part in parts)
+        if None not in (sampling_j, attribution_j):
+            found[printable(domain)] = Uncertainty(sampling_j, sensor_j, attribution_j)
+    return found
+
+
 def _joules(line, is_of_all_machines):
     """As src/cli/energy_summary.cpp has it: nothing where no source was there, unknown where there is no number."""
     if not isinstance(line, dict) or "joules" not in line:
@@ -188,7 +203,7 @@ def _joules(line, is_of_all_machines):
     known = {printable(domain): number(domains, domain) for domain in domains}
     known = {domain: value for domain, value in known.items() if value is not None}
     return Joules(known, "total" in domains and "total" not in known, _uncertainty(line),
-                  is_of_all_machines)
+                  _uncertainty_of(line), is_of_all_machines)
 
 
 def _slowed(line):
@@ -217,6 +232,13 @@ def _sources(line):
     found = [(text(one, "domain"), text(one, "source"), text(one, "kind"))
              for one in (listed if isinstance(listed, list) else [])]
     return tuple(Source(*one) for one in found if None not in one)
+
+
+def _ends_of(whole):
+    told = whole.get("ends_of") if isinstance(whole, dict) else None
+    found = {printable(domain): _ends({"ends_j": ends})
+             for domain, ends in (told if isinstance(told, dict) else {}).items()}
+    return {domain: ends for domain, ends in found.items() if ends}
 
 
 def _ends(whole):
@@ -253,7 +275,7 @@ def _energy(line, incarnation, unix_s):
                   unmetered, _sources(line), total,
                   _joules(line["program"], unmetered == 0), _joules(line["whole"], unmetered == 0),
                   tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"), _texts(line, "left_out"),
-                  count(line, "number")), None in phases
+                  _ends_of(line["whole"]), text(line, "hosts") or "", count(line, "number")), None in phases
 
 
 def _objects(path):

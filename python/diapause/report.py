@@ -97,6 +97,21 @@ def _phase_table(account):
     return page.table("phases", ["<phase", "times", *AMOUNTS], rows, sums=2)
 
 
+def _domain_table(account):
+    """Empty if there is no more to tell than the total."""
+    if list(account.by_domain) in ([], [account.total]):
+        return ""
+    rows = []
+    for domain, (whole, phases) in account.by_domain.items():
+        kinds = sorted({source.kind for source in account.sources if source.domain == domain})
+        rows.append([domain, " and ".join(kinds), joules_cell(whole), _uncertainty_cell(whole),
+                     _share_cell(account, whole) if account.is_covered(domain)
+                     else page.Number("not in the total"), joules_cell(phases), _uncertainty_cell(phases)])
+    return page.heading("By domain") + page.table(
+        "domains", ["<domain", "<known as", "energy", "uncertainty", "of all",
+                    "checkpoints and restarts", "uncertainty"], rows)
+
+
 def _uncertainty_table(account):
     rows = [[name, _uncertainty_cell(sum_), *_parts_cells(sum_)]
             for name, sum_ in (("whole job", account.whole), ("program", account.program),
@@ -180,7 +195,7 @@ def notes_of(account):
     if "replayed" in account.kind:
         texts.append("Replayed energy comes from a recorded trace: it is that of another time, and maybe of another machine.")
     if account.whole.is_estimate:
-        texts.append("Energies with ≈ are estimates without a bound: nobody knows how far their source is off.")
+        texts.append("Energies with ≈ are estimates without a bound: nobody knows how far they are off.")
     if account.sharing:
         shared = f"Whole nodes, shared with others: {account.sharing.others_percent:.0f} % of the processor time was used by others"
         if account.sharing.job:
@@ -326,7 +341,7 @@ def page_of(name, account, compared, traces):
     parts += [page.heading("Who used the energy"), figures["energy"], _whole_table(account),
               _phase_table(account), page.heading("How far it may be off"),
               _uncertainty_table(account),
-              page.heading("By level"), _level_table(account)]
+              page.heading("By level"), _level_table(account), _domain_table(account)]
     hidden = len(account.by_version()) - MOST_VERSIONS
     parts += [page.heading("By version"),
               page.paragraph(f"The newest {MOST_VERSIONS}; {hidden} older ones are in the "
@@ -336,8 +351,9 @@ def page_of(name, account, compared, traces):
                   page.paragraph("By the governor: the lowest ratios of the base clock."), slowed]
     if compared:
         parts += [page.heading("Against other jobs"),
-                  page.paragraph(f"Changes are against {named[0][0]}: (value - baseline) / baseline. ±: what the meters leave open; "
-                                 "how far two runs of the same program differ is not in it. -: energy is missing."),
+                  page.paragraph(f"Changes are against {named[0][0]}: (value - baseline) / baseline. ±: what the meters leave open, "
+                                 "which is less where both ran on the same machines; how far two runs of the same program "
+                                 "differ is not in it. -: energy is missing."),
                   figures["jobs"],
                   _comparison_table(named)]
     parts += [page.heading("Sources"), _source_table(account)]

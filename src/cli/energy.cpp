@@ -6,6 +6,7 @@
 
 #include "cli/energy_report.hpp"
 #include "cli/ledgers.hpp"
+#include "cli/text.hpp"
 #include "cli/verbs.hpp"
 
 namespace diapause::cli {
@@ -29,11 +30,11 @@ Result<NamedEnergy> read_energy(const std::string& path, const std::string& part
                                            *named.energy.other_schema));
   }
   if (named.energy.energy_lines > 0 && !part.empty() && named.energy.total.empty()) {
-    return fail(Code::not_found,
-                fmt::format("{} tells nothing of {} alone; it has {}", path, part,
-                            named.energy.domains.empty()
-                                ? "no energy"
-                                : fmt::format("{}", fmt::join(named.energy.domains, ", "))));
+    std::string domains;
+    for (const auto& [domain, energy] : named.energy.domains)
+      domains += (domains.empty() ? "" : ", ") + printable(domain);
+    return fail(Code::not_found, fmt::format("{} tells nothing of {} alone; it has {}", path, part,
+                                             domains.empty() ? "no energy" : domains));
   }
   if (named.energy.energy_lines > 0) return named;
   if (const auto damaged = named.energy.damaged_lines; damaged > 0) {

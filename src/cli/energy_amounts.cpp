@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/text.hpp"
+#include "energy/total.hpp"
 
 namespace diapause::cli {
 
@@ -50,6 +51,22 @@ std::string share_text(const Joules& joules, const EnergySummary& energy) {
   if (const auto bound = only_bound(joules))
     return fmt::format("< {:.2f} %", std::min(*bound / *whole * 100, 100.0));
   return fmt::format("{}{:.2f} %", joules.is_partial() ? ">= " : "", *part / *whole * 100);
+}
+
+bool is_covered_by(const std::string& total, const std::string& domain) {
+  const auto* const name = std::ranges::find(energy::kDomainNames, domain);
+  if (total.empty() || total == "mixed" || name == energy::kDomainNames.end() || *name == "other")
+    return false;
+  return energy::is_covered(total,
+                            static_cast<energy::Domain>(name - energy::kDomainNames.begin()));
+}
+
+std::string kind_of(const EnergySummary& energy, const std::string& domain) {
+  std::set<std::string> kinds;
+  for (const EnergySource& one : energy.sources) {
+    if (one.domain == domain) kinds.insert(printable(one.kind));
+  }
+  return fmt::format("{}", fmt::join(kinds, " and "));
 }
 
 const char* activity_of(const PhaseKey& key) { return key.of_restart ? "restart" : "checkpoint"; }

@@ -22,6 +22,12 @@ std::optional<double> share_percent(const Joules& joules, const EnergySummary& e
 // something of the whole is.
 std::string share_text(const Joules& joules, const EnergySummary& energy);
 
+// Returns whether what the domain uses is in a total of that name, itself or as a part of another.
+bool is_covered_by(const std::string& total, const std::string& domain);
+
+// Returns how the energy of the domain is known: "measured", "modelled", or both.
+std::string kind_of(const EnergySummary& energy, const std::string& domain);
+
 const char* activity_of(const PhaseKey& key);
 
 // Adds phases up. Phases of one version are about the same bytes, so that the most of them count.

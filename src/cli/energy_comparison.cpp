@@ -73,8 +73,9 @@ std::optional<MeterError> error_of(const EnergySummary& energy, bool needs_senso
 // Returns the error of the quotient of the job and the mean of the baselines, as a share.
 std::optional<MeterError> meter_error(const EnergySummary& job,
                                       std::span<const EnergySummary> baselines) {
-  const bool is_same = std::ranges::all_of(
-      baselines, [&](const EnergySummary& one) { return share_sources(job, one); });
+  const bool is_same = std::ranges::all_of(baselines, [&](const EnergySummary& one) {
+    return share_machines(job, one) && share_sources(job, one);
+  });
   auto sum = error_of(job, !is_same);
   MeterError worst;
   for (const EnergySummary& one : baselines) {
@@ -127,6 +128,10 @@ std::optional<double> complete_watts(const EnergySummary& energy) {
 }
 
 }  // namespace
+
+bool share_machines(const EnergySummary& one, const EnergySummary& other) {
+  return one.hosts.size() == 1 && one.hosts == other.hosts && !one.hosts.contains("");
+}
 
 std::optional<bool> Change::is_told_apart() const {
   return off ? std::optional(std::abs(percent) > *off) : std::nullopt;

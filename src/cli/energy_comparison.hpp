@@ -18,6 +18,9 @@ struct Change {
   std::optional<bool> is_told_apart() const;
 };
 
+// Returns whether the lines tell that both ran on the same machines, and on no others.
+bool share_machines(const EnergySummary& one, const EnergySummary& other);
+
 struct Comparison {
   double seconds = 0;                   // of the baseline, the mean of them
   std::optional<double> watts, joules;  // the same
@@ -25,11 +28,11 @@ struct Comparison {
 };
 
 // Returns changes whose `off` includes what the meters may be off. Of sources that both sides
-// share, as two runs on one machine do, only what samples miss is included, since the sources are
-// off alike. Where there are two baselines or more, `off` includes how far runs differ by
-// themselves: with 95 % one more run of the same would lie within. Power and energy have no change
-// where any energy of a run is missing, and the change of energy includes what may have been used
-// in gaps. `baselines` must not be empty.
+// share on the same machines only what samples miss is included, since they are off alike. Where
+// there are two baselines or more, `off` includes how far runs differ by themselves: with 95 % one
+// more run of the same would lie within. Power and energy have no change where any energy of a run
+// is missing, and the change of energy includes what may have been used in gaps. `baselines` must
+// not be empty.
 Comparison compare(const EnergySummary& job, std::span<const EnergySummary> baselines);
 
 }  // namespace diapause::cli

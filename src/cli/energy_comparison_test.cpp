@@ -13,6 +13,7 @@ EnergySummary job_of(double seconds, double joules, double sampling_j,
   EnergySummary energy;
   energy.seconds = energy.covered_s = seconds;
   energy.total = "package";
+  energy.hosts = {"a1"};
   energy.sources = {{"package", source, "measured"}};
   energy.whole.sum = joules;
   energy.whole.known = energy.whole.doubted = 1;
@@ -46,6 +47,18 @@ TEST(EnergyComparison, EstimatesCompareIfTheyAreOfOneSource) {
   EXPECT_EQ(
       energy_change(job_of(10, 1000, 10, std::nullopt), {job_of(10, 1000, 0, 5, "hwmon node")}).off,
       std::nullopt);
+}
+
+TEST(EnergyComparison, SourcesOfTheSameNameOnOtherMachinesAreNotOffAlike) {
+  EnergySummary elsewhere = job_of(10, 1000, 0, 100);
+  for (const std::set<std::string>& hosts :
+       {std::set<std::string>{"b2"}, {"a1", "b2"}, {""}, {"", "a1"}, {}}) {
+    elsewhere.hosts = hosts;
+    EXPECT_NEAR(*energy_change(job_of(10, 1100, 0, 55), {elsewhere}).off, (0.05 + 0.1) * 1.1 * 100,
+                1e-9);
+  }
+  elsewhere.hosts = {""};
+  EXPECT_NEAR(*energy_change(elsewhere, {elsewhere}).off, 20, 1e-9);  // nobody knows where
 }
 
 TEST(EnergyComparison, ARunOfEachSaysNothingOfHowRunsDiffer) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -51,6 +53,7 @@ json whole_json(const NamedEnergy& job) {
               {"incarnations", energy.incarnations},
               {"machines", energy.machines},
               {"unmetered", energy.unmetered},
+              {"hosts", energy.hosts},
               {"total", energy.total},
               {"kind", energy.kind()},
               {"sources", sources_json(energy)},
@@ -76,12 +79,38 @@ json whole_json(const NamedEnergy& job) {
   return one;
 }
 
+// Sets from where the joules of the total are known, as the CSV has it in every row.
+void put_source(json& row, const EnergySummary& energy) {
+  row["domain"] = energy.total;
+  row["kind"] = energy.kind();
+  row["source"] = fmt::format("{}", fmt::join(energy.total_sources(), "; "));
+}
+
+json domains_json(const EnergySummary& energy) {
+  json domains = json::array();
+  for (const auto& [domain, sum] : energy.domains) {
+    json one = {{"domain", domain}, {"kind", kind_of(energy, domain)}, {"sources", json::array()}};
+    for (const EnergySource& source : energy.sources) {
+      if (source.domain == domain) one["sources"].push_back(source.source);
+    }
+    put_joules(one, sum.whole);
+    one["is_in_total"] = is_covered_by(energy.total, domain);
+    const auto percent = share_percent(sum.whole, energy);
+    if (percent && one["is_in_total"]) one["percent"] = *percent;
+    one["phases"] = json::object();
+    put_joules(one["phases"], sum.phases);
+    domains.push_back(std::move(one));
+  }
+  return domains;
+}
+
 json phases_json(const EnergySummary& energy) {
   json phases = json::array();
   for (const auto& [key, amount] : energy.phases) {
     json one = {{"version", key.version}, {"for", activity_of(key)}, {"level", key.level},
                 {"phase", key.phase},     {"times", amount.times},   {"seconds", amount.seconds},
                 {"bytes", amount.bytes}};
+    put_source(one, energy);
     put_joules(one, amount.joules);
     if (const auto percent = share_percent(amount.joules, energy)) one["percent"] = *percent;
     if (const Slowed& slowed = amount.slowed; slowed.times > 0) {
@@ -104,6 +133,7 @@ json levels_json(const EnergySummary& energy) {
                   {"versions", one.group.versions()},
                   {"seconds", sum.seconds},
                   {"bytes", sum.bytes}};
+    put_source(level, energy);
     put_joules(level, sum.joules);
     const Joules of_gb = per_gb(sum);
     level["j_per_gb"] = or_null(of_gb.complete());
@@ -138,6 +168,7 @@ json hindsight_json(const energy::MeasuredJob& job) {
   const auto hindsight = hindsight_of(job);
   if (!hindsight) return nullptr;
   json one = {{"failures", hindsight->are_failures_observed ? "observed" : "told"},
+              {"failures_observed", hindsight->failures},
               {"mtbf_s", 1 / hindsight->failures_per_s},
               {"work_s", hindsight->as_was.work_s},
               {"time_over_work", hindsight->cost.wall_per_work()},
@@ -161,6 +192,7 @@ std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> bas
   document.update(whole_json(job));
   document["phases"] = phases_json(job.energy);
   document["levels"] = levels_json(job.energy);
+  if (job.energy.part.empty()) document["domains"] = domains_json(job.energy);
   document["rework"] = json::array();
   for (const Rework& rework : job.energy.rework) document["rework"].push_back(rework_json(rework));
   if (!job.energy.part.empty()) document["part"] = job.energy.part;
@@ -168,7 +200,6 @@ std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> bas
   if (job.energy.part.empty()) document["advice"] = advice_json(job);
   if (!baselines.empty()) {
     document["baseline"] = whole_json(baselines.front());
-              {"failures_observed", hindsight->failures},
     for (const NamedEnergy& one : baselines.subspan(1))
       document["more_baselines"].push_back(whole_json(one));
     const Comparison with = compare(job.energy, summaries_of(baselines));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/energy_amounts.hpp"
+#include "cli/energy_comparison.hpp"
 #include "cli/text.hpp"
 #include "energy/total.hpp"
 
@@ -46,14 +47,16 @@ std::string uncertainty_text(const EnergySummary& energy) {
         what, rounded_text(joules.sampling, 2, "J"), sensor,
         rounded_text(joules.attribution, 2, "J"));
   };
-  if (energy.whole.known == 0 || energy.whole.doubted == 0) return "";
-  std::string text = parts("whole job", energy.whole);
+  if (energy.whole.known == 0) return "";
+  std::string text;
+  if (energy.whole.doubted > 0) text += parts("whole job", energy.whole);
   if (const Joules phases = energy.all_phases().joules; phases.doubted > 0)
     text += parts("its phases", phases);
   if (energy.whole.is_estimate()) {
     text +=
-        "energies with ~ are estimates without a bound, as nobody knows how far their source is "
-        "off; shares and\n"
+        "energies with ~ are estimates without a bound, as nobody knows how far they are off; "
+        "shares "
+        "and\n"
         "comparisons of runs on one machine are surer\n";
   }
   for (const EnergySource& one : energy.sources) {
@@ -204,6 +207,20 @@ std::string comparison_notes(const EnergySummary& energy, std::span<const NamedE
     if (energy.total == baseline.total && energy.kind() == baseline.kind()) continue;
     text += fmt::format("beware: the baseline's energy is known otherwise: {}\n",
                         source_text(baseline));
+  }
+  const auto on_others = [&](const NamedEnergy& one) {
+    return one.energy.whole.known > 0 && !share_machines(energy, one.energy);
+  };
+  if (energy.whole.known > 0 && std::ranges::any_of(baselines, on_others)) {
+    text +=
+        "the runs were on different machines, or nobody knows on which: how far the sources may be "
+        "off\n"
+        "counts on both sides\n";
+  }
+  for (const NamedEnergy& one : baselines) {
+    if (one.energy.machines == energy.machines) continue;
+    text += fmt::format("beware: the job used {} machines, and the baseline {}\n", energy.machines,
+                        one.energy.machines);
   }
   const auto is_partial = [](const EnergySummary& one) { return one.whole.is_partial(); };
   if (is_partial(energy) || std::ranges::any_of(baselines, is_partial, &NamedEnergy::energy))

@@ -112,6 +112,24 @@ std::string by_level(const EnergySummary& energy) {
   return table.text();
 }
 
+// Returns a table of the domains, if there is more to tell than the total.
+std::string by_domain(const EnergySummary& energy) {
+  const auto& domains = energy.domains;
+  if (domains.empty() || (domains.size() == 1 && domains.begin()->first == energy.total)) return "";
+  Table table({{"DOMAIN"},
+               {"KNOWN AS"},
+               right("ENERGY"),
+               right("OF ALL"),
+               right("CHECKPOINTS AND RESTARTS")});
+  for (const auto& [domain, sum] : domains) {
+    const std::string share =
+        is_covered_by(energy.total, domain) ? share_text(sum.whole, energy) : "not in the total";
+    table.add({printable(domain), kind_of(energy, domain), joules_text(sum.whole), share,
+               joules_text(sum.phases)});
+  }
+  return table.text();
+}
+
 std::string by_version(const EnergySummary& energy) {
   std::map<std::pair<std::uint64_t, std::string>, Group> groups;
   for (const auto& [key, amount] : energy.phases)
@@ -147,6 +165,7 @@ std::string whole_text(const EnergySummary& energy, std::span<const NamedEnergy>
 
 std::string advice_text(const Advice& advice, const EnergySummary& energy) {
   const char* const at_most = advice.is_at_most ? "at most " : "";
+  const auto percent = share_percent(advice.saves, energy);
   std::string share;
   if (percent && advice.is_at_most)
     share = fmt::format(" (at most {})", share_text(advice.saves, energy));
@@ -166,7 +185,6 @@ std::string csv_cell(const std::string& text) {
 }
 
 }  // namespace
-  const auto percent = share_percent(advice.saves, energy);
 
 std::vector<EnergySummary> summaries_of(std::span<const NamedEnergy> jobs) {
   std::vector<EnergySummary> summaries;
@@ -182,6 +200,8 @@ std::string energy_text(const NamedEnergy& job, std::span<const NamedEnergy> bas
                   energy.incarnations.size(), energy.machines, of, source_text(energy));
   text += whole_text(energy, baselines) + "\n" + by_phase(energy);
   if (!energy.phases.empty()) text += "\n" + by_level(energy) + "\n" + by_version(energy);
+  const std::string domains = energy.part.empty() ? by_domain(energy) : "";
+  if (!domains.empty()) text += "\n" + domains;
   std::string notes = notes_text(job);
   for (const Rework& rework : energy.rework) notes += rework_text(rework);
   notes += comparison_notes(energy, baselines);

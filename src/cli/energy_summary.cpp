@@ -3,89 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "cli/json_fields.hpp"
 
 namespace diapause::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
+using fields::count;
+using fields::duration;
+using fields::find;
+using fields::number;
+using fields::text;
 
 constexpr std::uint64_t kNewestSchema = 2;
-constexpr double kLargest = 1e18;  // no machine has more joules, seconds or bytes
-
-const json* find(const json& object, const char* key) {
-  const auto found = object.find(key);  // the end of what is no object
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::optional<double> number(const json& object, const char* key) {
-  const json* const value = find(object, key);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  const auto found = value->get<double>();
-  return std::abs(found) <= kLargest ? std::optional(found) : std::nullopt;
-}
-
-std::optional<double> duration(const json& object, const char* key) {
-  const auto value = number(object, key);
-  return value && *value >= 0 ? value : std::nullopt;
-}
-
-std::optional<std::uint64_t> count(const json& object, const char* key) {
-  const json* const value = find(object, key);
-  if (value == nullptr || !value->is_number_unsigned()) return std::nullopt;
-  return value->get<std::uint64_t>();
-}
-
-std::optional<std::string> text(const json& object, const char* key) {
-  const json* const value = find(object, key);
-  if (value == nullptr || !value->is_string()) return std::nullopt;
-  return value->get<std::string>();
-}
-
-// Lines of schema 1 have the uncertainty of the samples alone.
-void add_uncertainty(Joules& one, const json& object) {
-  const json* const parts = find(object, "uncertainty");
-  const auto sampling =
-      parts != nullptr ? duration(*parts, "sampling_j") : duration(object, "uncertainty_j");
-  if (!sampling) return;
-  one.doubted = 1;
-  one.bounded = parts == nullptr;
-  one.sampling = *sampling;
-  if (parts == nullptr) return;
-  one.attribution = duration(*parts, "attribution_j").value_or(0);
-  const auto sensor = duration(*parts, "sensor_j");
-  one.bounded = sensor.has_value();
-  one.sensor = sensor.value_or(0);
-}
-
-// This says which joules of a line are taken: those of the total, or of a domain.
-struct Wanted {
-  std::string key = "total";
-  bool has_uncertainty = true;  // what the line says of the total's is of them
-  bool is_told = false;         // the whole has them, so a part that has not is unknown
-  std::string name = {};        // of the domain
-  bool is_of_all = true;        // machines; otherwise those without a source are in no number
-};
-
-// Null is unknown, and so is what is damaged; without a source it is absent.
-Joules joules_of(const json& object, const Wanted& wanted) {
-  Joules one;
-  const json* const joules = find(object, "joules");
-  if (joules == nullptr ||
-      (joules->is_object() && !joules->contains(wanted.key) && !wanted.is_told)) {
-    one.absent = 1;
-  } else if (const auto value = number(*joules, wanted.key.c_str())) {
-    one.sum = *value;
-    one.known = 1;
-    one.absent = wanted.is_of_all ? 0 : 1;
-    if (wanted.has_uncertainty) add_uncertainty(one, object);
-  } else {
-    one.unknown = 1;
-  }
-  return one;
-}
 
 Slowed slowed_of(const json& phase) {
   const json* const slowed = find(phase, "slowed");
@@ -149,26 +82,6 @@ void add_sources(std::set<EnergySource>& sources, const json& line) {
   }
 }
 
-// Returns whether `domain` stands between the plus signs of `total`.
-bool is_part(const std::string& domain, const std::string& total) {
-  return ("+" + total + "+").find("+" + domain + "+") != std::string::npos;
-}
-
-// Chooses from the joules of a whole. `total` has the domains that make it. What is no part is
-// taken for the total.
-Wanted wanted_of(const std::string& part, const json& whole, const std::string& total) {
-  const json* const joules = find(whole, "joules");
-  if (part.empty() || joules == nullptr || !joules->is_object()) return {};
-  Wanted wanted{part, false, false};
-  if (part == "cpu") wanted.key = joules->contains("package") ? "package" : "socket";
-  wanted.is_told = joules->contains(wanted.key);
-  wanted.name = wanted.key;
-  wanted.has_uncertainty = total == wanted.key;
-  // The total of a slow meter is told apart by faster ones, and the domain is not.
-  if (wanted.has_uncertainty) wanted.key = "total";
-  return wanted;
-}
-
 }  // namespace
 
 struct EnergyReader::Line {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
@@ -176,24 +89,6 @@ struct EnergyReader::Line {  // NOLINT(bugprone-exception-escape): to move a jso
   std::uint64_t incarnation = 0;
   double unix_s = 0;
 };
-
-void Joules::add(const Joules& more) {
-  sum += more.sum;
-  known += more.known;
-  unknown += more.unknown;
-  absent += more.absent;
-  doubted += more.doubted;
-  bounded += more.bounded;
-  sampling += more.sampling;
-  sensor += more.sensor;
-  attribution += more.attribution;
-}
-
-std::optional<double> Joules::uncertainty() const {
-  return known > 0 && doubted == known && bounded == known
-             ? std::optional(sampling + sensor + attribution)
-             : std::nullopt;
-}
 
 void Slowed::add(const Slowed& more) {
   times += more.times;
@@ -328,18 +223,19 @@ bool EnergyReader::add_energy(const Line& line) {
   summary_.incarnations.insert(line.incarnation);
   summary_.machines = std::max(summary_.machines, count(line.fields, "machines").value_or(1));
   summary_.unmetered = std::max(summary_.unmetered, count(line.fields, "unmetered").value_or(0));
+  summary_.hosts.insert(text(line.fields, "hosts").value_or(""));
   summary_.seconds += *seconds;
   summary_.gap_s += std::min(*gap_s, *seconds);
   Wanted wanted = wanted_of(part_, *whole, *total);
   wanted.is_of_all = count(line.fields, "unmetered").value_or(0) == 0;
-  note_domains(*whole);
+  add_domains(line, wanted.is_of_all);
   const Joules used = joules_of(*whole, wanted);
   if (used.known > 0) summary_.covered_s += std::max(0.0, *seconds - *gap_s);
   summary_.whole.add(used);
   add_processors(summary_.processors, line.fields);
   summary_.program.add(joules_of(*program, wanted));
-  if (!sequence_.adjoins() || used.known == 0) open_ends_.erase(line.incarnation);
-  if (wanted.has_uncertainty && used.known > 0) add_ends(*whole, line.incarnation);
+  ends_.add({line.incarnation, sequence_.adjoins()},
+            used.known > 0 ? ends_of(*whole, wanted) : std::nullopt);
   const std::string name = part_.empty() ? *total : wanted.is_told ? wanted.name : "";
   if (!name.empty()) {
     if (summary_.total.empty()) summary_.total = name;
@@ -405,11 +301,23 @@ void EnergyReader::add_restart(const Line& line) {
   summary_.rework.push_back(rework);
 }
 
-void EnergyReader::note_domains(const json& whole) {
+// A phase of which a domain is not told has it unknown.
+void EnergyReader::add_domains(const Line& line, bool is_of_all) {
+  const json& whole = line.fields["whole"];
   const json* const joules = find(whole, "joules");
   if (joules == nullptr || !joules->is_object()) return;
   for (const auto& [domain, value] : joules->items()) {
-    if (domain != "total" && value.is_number()) summary_.domains.insert(domain);
+    if (domain == "total" || !value.is_number()) continue;
+    Wanted wanted = wanted_of_domain(domain);
+    wanted.is_of_all = is_of_all;
+    DomainEnergy& sum = summary_.domains[domain];
+    const Joules used = joules_of(whole, wanted);
+    sum.whole.add(used);
+    ends_of_domains_[domain].add({line.incarnation, sequence_.adjoins()},
+                                 used.known > 0 ? ends_of(whole, wanted) : std::nullopt);
+    for (const json& phase : line.fields["phases"]) {
+      if (phase_of(phase, wanted)) sum.phases.add(joules_of(phase, wanted));
+    }
   }
 }
 
@@ -425,27 +333,17 @@ void EnergyReader::add_hole(const Hole& hole) {
   summary_.program.add(missing);
 }
 
-void EnergyReader::add_ends(const json& whole, std::uint64_t incarnation) {
-  const json* const ends = find(whole, "ends_j");
-  if (ends == nullptr || !ends->is_array() || ends->size() != 2) return;
-  if (!(*ends)[0].is_number() || !(*ends)[1].is_number()) return;
-  const auto [open, is_first] = open_ends_.try_emplace(incarnation, ends_.size());
-  if (is_first) ends_.push_back({(*ends)[0].get<double>(), 0});
-  ends_[open->second].end_j = (*ends)[1].get<double>();
-  ++lines_with_ends_;
-}
-
 EnergySummary EnergyReader::take() {
   summary_.part = part_;
-  if (lines_with_ends_ > 0 && lines_with_ends_ == summary_.whole.known &&
-      summary_.whole.doubted == lines_with_ends_) {
-    double of_ends = 0;
-    for (const Ends& ends : ends_) of_ends += ends.begin_j + ends.end_j;
-    Joules& whole = summary_.whole;
-    whole.sampling = std::min(of_ends, whole.sampling);
+  if (ends_.apply_to(summary_.whole)) {
     Joules& program = summary_.program;
     const double of_phases = summary_.all_phases().joules.sampling;
-    program.sampling = std::min(whole.sampling + of_phases, program.sampling);
+    program.sampling = std::min(summary_.whole.sampling + of_phases, program.sampling);
+  }
+  for (auto& [domain, energy] : summary_.domains) {
+    ends_of_domains_[domain].apply_to(energy.whole);
+    energy.whole.absent += summary_.energy_lines - energy.whole.known - energy.whole.unknown;
+    energy.whole.unknown += summary_.missing_lines;
   }
   return std::move(summary_);
 }

@@ -14,37 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/ledger_joules.hpp"
 #include "cli/line_sequence.hpp"
 
 namespace diapause::cli {
-
-// This is a sum of which parts may be missing.
-struct Joules {
-  double sum = 0;           // of what is known
-  std::size_t known = 0;    // how many were added
-  std::size_t unknown = 0;  // how many nobody knows
-  std::size_t absent = 0;   // how many no source was there for
-  std::size_t doubted = 0;  // of the known ones, how many tell how uncertain they are
-  std::size_t bounded = 0;  // and of how many it is known how far their sources are off
-  // These are bounds of the error either way, by cause. Those of parts are added: phases of a kind
-  // are alike, so that their errors may all have the same sign
-  // (docs/decisions/0053-bounds-are-added.md).
-  double sampling = 0, sensor = 0, attribution = 0;
-
-  void add(const Joules& more);
-  // Returns the sum of the three bounds; nullopt if one of them is not known of all parts.
-  std::optional<double> uncertainty() const;
-  // Returns whether energy is known of which nobody knows how far its source is off.
-  bool is_estimate() const { return bounded < doubted; }
-  bool is_partial() const { return known > 0 && (unknown > 0 || absent > 0); }
-  // Returns the sum, nullopt if any part of it is missing. Who divides, compares or subtracts sums
-  // needs this one.
-  std::optional<double> complete() const {
-    return known > 0 && !is_partial() ? std::optional(sum) : std::nullopt;
-  }
-  // Returns the sum of the parts that are known, nullopt if there are none.
-  std::optional<double> of_known() const { return known > 0 ? std::optional(sum) : std::nullopt; }
-};
 
 // This is what the governor has slowed, by ratios of the base clock.
 struct Slowed {
@@ -108,6 +81,12 @@ struct Processors {
   double job_j = 0, job_off_j = 0;
 };
 
+// This is the energy of a domain, over all lines.
+struct DomainEnergy {
+  Joules whole;
+  Joules phases;  // of it
+};
+
 struct EnergySummary {
   std::size_t energy_lines = 0;
   // It is the schema of lines that are not for this version, and are left out.
@@ -129,7 +108,8 @@ struct EnergySummary {
   Joules whole, program;
   std::string total;  // name of the domains that make it; "mixed"; empty: there is no source
   std::string part;   // of which alone all joules are, "cpu"; empty: of the total
-  std::set<std::string> domains;  // that any line tells of
+  std::map<std::string, DomainEnergy> domains;  // that any line tells of
+  std::set<std::string> hosts;  // digests of the machines, as lines tell; empty text: one does not
   std::set<EnergySource> sources;
   std::set<std::string> slurm_jobs;     // that the starts of the job were parts of
   std::set<std::string> told_apart_by;  // by what a slow meter of the node is told apart in time
@@ -174,9 +154,8 @@ class EnergyReader {
   struct Line;
 
   bool add_energy(const Line& line);
-  void note_domains(const nlohmann::ordered_json& whole);
+  void add_domains(const Line& line, bool is_of_all);
   void add_hole(const Hole& hole);
-  void add_ends(const nlohmann::ordered_json& whole, std::uint64_t incarnation);
   void add_restart(const Line& line);
 
   std::string part_;
@@ -186,14 +165,8 @@ class EnergyReader {
   std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;
   std::map<std::uint64_t, double> opened_unix_s_;  // by incarnation
   LineSequence sequence_;
-  // Where lines of a start adjoin, what one has too much, the next has too little. Of lines without
-  // a hole between them only the ends of the first and the last remain.
-  struct Ends {
-    double begin_j = 0, end_j = 0;
-  };
-  std::vector<Ends> ends_;
-  std::map<std::uint64_t, std::size_t> open_ends_;  // those that go on, by incarnation
-  std::size_t lines_with_ends_ = 0;
+  EndErrors ends_;
+  std::map<std::string, EndErrors> ends_of_domains_;
 };
 
 // Returns whether the phase is one of a restart.

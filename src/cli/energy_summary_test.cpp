@@ -108,6 +108,43 @@ TEST(EnergySummary, OfADomainThatIsAllOfTheTotalTheTotalCounts) {
   EXPECT_EQ(sum.all_phases().joules.complete(), 200);
 }
 
+// Returns a line whose total has two domains. Both tell how far they may be off.
+std::string line_of_domains(int number, const std::string& more_of_phase) {
+  return R"({"event":"energy","incarnation":1,"number":)" + std::to_string(number) +
+         R"(,"time_unix_s":)" + std::to_string(100 + 10 * number) +
+         R"(,"seconds":10,"gap_s":0,"total":"package+dram","sources":[],)"
+         R"("program":{"joules":{"package":700,"dram":100,"total":800}},"whole":{)"
+         R"("joules":{"package":900,"dram":100,"total":1000},)"
+         R"("uncertainty_of":{"package":[8,45,0],"dram":[2,null,0]},)"
+         R"("ends_of":{"package":[4,4],"dram":[1,1]}},"phases":[{"phase":"keep","version":1,"level":1,)"
+         R"("bytes":1,"seconds":1,"joules":{"package":200,"total":200})" +
+         more_of_phase + "}]}";
+}
+
+TEST(EnergySummary, ADomainHasBoundsOfItsOwn) {
+  const std::string off = R"(,"uncertainty_of":{"package":[3,10,1]})";
+  EnergyReader reader("cpu");
+  for (const int number : {1, 2}) reader.add_line(line_of_domains(number, off));
+  const EnergySummary sum = reader.take();
+  EXPECT_EQ(sum.whole.complete(), 1800);
+  EXPECT_DOUBLE_EQ(*sum.whole.uncertainty(), 4 + 4 + 2 * 45);
+  EXPECT_DOUBLE_EQ(*sum.all_phases().joules.uncertainty(), 2 * (3 + 10 + 1));
+  EXPECT_TRUE(sum.program.is_estimate());  // it does not tell how far it may be off
+}
+
+TEST(EnergySummary, DomainsAreAddedUpBesideTheTotal) {
+  const EnergySummary sum =
+      read({line_of_domains(1, ""), line_of_domains(2, ""), energy_line(1, 130, "")});
+  ASSERT_EQ(sum.domains.size(), 2u);
+  const DomainEnergy& package = sum.domains.at("package");
+  EXPECT_EQ(package.whole.of_known(), 1800);
+  EXPECT_EQ(package.whole.complete(), std::nullopt);  // the third line tells nothing of it
+  EXPECT_DOUBLE_EQ(package.whole.sampling, 8);
+  EXPECT_EQ(package.phases.of_known(), 400);
+  EXPECT_TRUE(sum.domains.at("dram").whole.is_estimate());
+  EXPECT_EQ(sum.domains.at("dram").phases.unknown, 2u);
+}
+
 TEST(EnergySummary, UnknownJoulesAreNoZero) {
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, "null"))});
   EXPECT_EQ(sum.all_phases().joules.complete(), std::nullopt);

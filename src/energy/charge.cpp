@@ -198,11 +198,8 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   alone_.resize(quantities);
   charges.program = charges.whole = nothing_of(quantities);
   charges.spans.assign(spans.size(), nothing_of(quantities));
-  if (!whole.empty()) {
-    charges.gap_s = whole.back().gap_s;
-    charges.begin_off_j = whole.back().begin_off_j;
-    charges.end_off_j = whole.back().end_off_j;
-  }
+  if (!whole.empty()) charges.gap_s = whole.back().gap_s;
+  for (const Amount& one : whole) charges.ends_off_j.push_back({one.begin_off_j, one.end_off_j});
 
   double first_s = from_s;
   for (const Span& span : spans) first_s = std::min(first_s, span.from_s);

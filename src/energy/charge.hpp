@@ -43,9 +43,10 @@ struct Charges {
   Charge program;
   Charge whole;      // all others add up to this
   double gap_s = 0;  // seconds about which no source knows anything
-  // These belong to the total of the whole (Amount). The error at the end cancels with that of the
-  // next call at its beginning.
-  double begin_off_j = 0, end_off_j = 0;
+  // The beginning and the end of the whole's time add so much to its sampling errors (Amount).
+  // There is an entry for every domain, and the last one is for their total. The error at the end
+  // cancels with that of the next call at its beginning.
+  std::vector<std::array<double, 2>> ends_off_j;
 };
 
 // All calls have the same quantities, in the same order.

@@ -19,6 +19,13 @@ struct Uncertainty {
   bool is_bounded = true;
 
   double together_j() const { return sampling_j + sensor_j + attribution_j; }
+  // Adds bounds of what may err with the same sign.
+  void add(const Uncertainty& more) {
+    sampling_j += more.sampling_j;
+    sensor_j += more.sensor_j;
+    attribution_j += more.attribution_j;
+    is_bounded = is_bounded && more.is_bounded;
+  }
 };
 
 // This is what a source says about a stretch of time.

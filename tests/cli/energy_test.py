@@ -68,12 +68,12 @@ class EnergyTest(CommandTest):
 
     def test_tables_tell_of_phases_levels_and_versions(self):
         self.leave(RUN)
-        self.assertEqual(self.row("average power"), "average power 110 W")
-        self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB 500 J 4.55 %")
-        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB 1000 J 9.09 % 977000000 J")
+        self.assertEqual(self.row("average power"), "average power ~ 110 W")
+        self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB ~ 500 J 4.55 %")
+        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB ~ 1000 J 9.09 % ~ 980000000 J")
         self.assertEqual(self.row("     10  checkpoint"),
-                         "10 checkpoint 2.000 1.0 KiB 1500 J 13.64 %")
-        self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB 500 J 4.55 %")
+                         "10 checkpoint 2.000 1.0 KiB ~ 1500 J 13.64 %")
+        self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB ~ 500 J 4.55 %")
         self.assertIn("node (measured: hwmon node)", self.energy()[0])
 
     def test_uncertainty_and_the_clock_stand_with_the_energy(self):
@@ -128,7 +128,7 @@ class EnergyTest(CommandTest):
 
     def test_work_that_was_lost_is_named(self):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
-        self.assertIn("start 2 went back to version 10: 20.00 s and 2000 J of the program were for nothing, and what "
+        self.assertIn("start 2 went back to version 10: 20.00 s and ~ 2000 J of the program were for nothing, and what "
                       "it did after its last line, 5.00 s before this start", self.energy()[0])
 
     def test_in_hindsight_the_schedule_is_compared_with_the_best(self):
@@ -184,10 +184,10 @@ class EnergyTest(CommandTest):
         percent = self.report("energy", "heat", "--baseline", "plain", tiers=self.tiers)["percent"]
         self.assertEqual(percent, {"runtime": 25, "watts": 10, "joules": 37.5})
 
-    def metered(self, joules, sampling_j, seconds=10.0, source="rapl 0"):
+    def metered(self, joules, sampling_j, seconds=10.0, source="rapl 0", host="a1"):
         off = {"sampling_j": sampling_j, "sensor_j": 0.05 * joules, "attribution_j": 0.0}
         return line(seconds, joules, []) | {
-            "schema": 2, "sources": [{"domain": "node", "source": source, "kind": "measured"}],
+            "schema": 2, "hosts": host, "sources": [{"domain": "node", "source": source, "kind": "measured"}],
             "whole": {"joules": {"total": joules}, "uncertainty": off, "ends_j": [0.0, sampling_j]}}
 
     def test_what_meters_cannot_tell_apart_is_not_told_apart(self):
@@ -206,6 +206,41 @@ class EnergyTest(CommandTest):
         self.assertEqual(out["percent_off"]["runtime"], 0)  # all took 10 s
         self.leave([self.metered(1000.0, 10.0, source="hwmon node")], job="board-0a1b2c3d")
         self.assertIn("+1.2 % +- 13.1 %: not told apart", self.energy("--baseline", "board")[0])
+
+    def test_runs_on_other_machines_are_not_told_apart_by_samples_alone(self):
+        self.leave([self.metered(1060.0, 0.0)])
+        self.leave([self.metered(1000.0, 0.0, host="b2")], job="other-0a1b2c3d")
+        out = self.energy("--baseline", "other")[0]
+        self.assertIn("+6.0 % +- 10.6 %: not told apart", out)
+        self.assertIn("the runs were on different machines", out)
+        self.leave([self.metered(1000.0, 0.0)], job="same-0a1b2c3d")
+        out = self.energy("--baseline", "same")[0]
+        self.assertIn("+6.0 % +- 0.0 %", out)
+        self.assertNotIn("machines,", out)
+        self.leave([self.metered(1000.0, 0.0) | {"machines": 2}], job="two-0a1b2c3d")
+        self.assertIn("beware: the job used 1 machines, and the baseline 2", self.energy("--baseline", "two")[0])
+
+    def test_the_domains_of_a_total_are_told_with_their_shares(self):
+        whole = {"joules": {"package": 240.0, "dram": 60.0, "gpu": 7.0, "core": 100.0, "total": 300.0},
+                 "uncertainty_of": {"package": [1.0, 11.0, 0.0], "dram": [1.0, None, 0.0]}}
+        keep = phase("keep", 1, 1, 1.0) | {"joules": {"package": 30.0, "total": 40.0}, "uncertainty_of": {"package": [1, 1, 1]}}
+        sources = [{"domain": name, "source": f"powercap {name}", "kind": "measured"} for name in ("package", "dram", "gpu")]
+        self.leave([line(10.0, 1.0, []) | {"total": "package+dram", "sources": sources, "whole": whole, "phases": [keep]}])
+        rows = {row.split()[0]: " ".join(row.split()) for row in self.energy()[0].split("DOMAIN")[1].splitlines()[1:5]}
+        self.assertEqual(rows["package"], "package measured 240 +- 12 J 80.00 % 30.0 +- 3.0 J")
+        self.assertEqual(rows["dram"], "dram measured ~ 60 J 20.00 % unknown")
+        self.assertEqual(rows["gpu"], "gpu measured ~ 7.0 J not in the total unknown")
+        out = self.report("energy", "heat", tiers=self.tiers)
+        told = {one["domain"]: one for one in out["domains"]}
+        self.assertEqual((told["package"]["percent"], told["package"]["uncertainty_j"], told["package"]["sources"]),
+                         (80, 12, ["powercap package"]))
+        self.assertEqual((told["gpu"]["is_in_total"], "percent" in told["gpu"]), (False, False))
+        self.assertEqual(told["package"]["phases"]["joules"], 30)
+        for row in (*out["phases"], *out["levels"]):
+            self.assertEqual((row["domain"], row["kind"], row["source"]),
+                             ("package+dram", "measured", "powercap dram; powercap package"))
+        part = self.energy("--domain", "cpu")[0]
+        self.assertRegex(part, r"(?m)^energy +240 \+- 12 J$")
 
     def test_lines_that_are_missing_or_there_twice_are_told_and_bill_nothing(self):
         lines = [self.metered(1000.0, 5.0) | {"number": number, "time_unix_s": 1000.0 + 10 * number}
@@ -236,9 +271,9 @@ class EnergyTest(CommandTest):
         self.assertRegex(out, r"(?m)^energy .* -$")
         percent = self.report("energy", "heat", "--baseline", "plain", tiers=self.tiers)["percent"]
         self.assertEqual(percent, {"runtime": 0, "watts": None, "joules": None})
-        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 1500 J -")
-        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB 50.0 J <= 5.00 %")
-        self.assertIn("to save at most 1500 J: set async.mode", out)
+        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB ~ 1500 J -")
+        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB ~ 50 J <= 5.00 %")
+        self.assertIn("to save at most ~ 1500 J: set async.mode", out)
         self.assertNotIn("percent", self.report("energy", "heat", tiers=self.tiers)["phases"][0])
 
     def test_no_advice_saves_more_than_the_job_has_used(self):
@@ -289,7 +324,7 @@ class EnergyTest(CommandTest):
         self.assertEqual([(one["level"], one["versions"], one["bytes"], one["j_per_gb"]) for one in
                           self.report("energy", "heat", tiers=self.tiers)["levels"]],
                          [(1, 1, 10**9, 8), (4, 2, 4 * 10**9, 20)])
-        self.assertTrue(self.row("level 4").endswith("20.0 J"))
+        self.assertTrue(self.row("level 4").endswith("~ 20 J"))
 
     def test_advice_names_what_would_save_energy_and_how_much(self):
         self.leave([line(100.0, 700.0, [phase("global", 1, 4, 200.0), phase("wait", 1, 0, 95.0),
@@ -299,7 +334,7 @@ class EnergyTest(CommandTest):
         self.assertIn("async.mode", first["what"])
         self.assertEqual((first["joules"], first["percent"], first["is_at_most"]), (200, 20, True))
         self.assertEqual(second["joules"], 95)
-        self.assertIn("to save at most 200 J (at most 20.00 %): set async.mode", self.energy()[0])
+        self.assertIn("to save at most ~ 200 J (at most 20.00 %): set async.mode", self.energy()[0])
 
     def test_there_is_no_advice_where_nothing_is_to_be_saved(self):
         small = phase("global", 1, 4, 5.0)
@@ -358,7 +393,7 @@ class EnergyTest(CommandTest):
     def test_machines_without_meters_are_said(self):
         self.leave([PLAIN[0] | {"machines": 4, "unmetered": 1}])
         self.assertIn("of 1 of 4 machines the energy is unknown", self.energy()[0])
-        self.assertEqual(self.row("energy"), "energy >= 8000 J")
+        self.assertEqual(self.row("energy"), "energy >= ~ 8000 J")
         self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["unmetered"], 1)
 
     def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):

@@ -169,6 +169,23 @@ TEST_P(Accounting, ThePartsOfARunAddUpToItsWhole) {
   }
 }
 
+TEST_P(Accounting, LinesAreNumberedAndTellTheirMachinesAndTheBoundsOfDomains) {
+  run();
+  std::uint64_t number = 0;
+  std::set<std::string> hosts;
+  for (const json& line : ledger_events(disk_, "energy")) {
+    EXPECT_EQ(line["number"], ++number);
+    hosts.insert(line.at("hosts").get<std::string>());
+    for (const auto& [domain, joules] : line["whole"]["joules"].items()) {
+      if (domain == "total") continue;
+      EXPECT_EQ(line["whole"]["uncertainty_of"].at(domain).size(), 3u) << domain;
+      EXPECT_EQ(line["whole"]["ends_of"].at(domain).size(), 2u) << domain;
+    }
+  }
+  EXPECT_GT(number, 0u);
+  EXPECT_EQ(hosts.size(), 1u);
+}
+
 TEST_P(Accounting, ThePartOfTheJobIsNoMoreThanItsWhole) {
   run();
   double job_s = 0;

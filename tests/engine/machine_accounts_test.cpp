@@ -107,6 +107,33 @@ TEST(MachineAccounts, AllBoundsAreAdded) {
   EXPECT_EQ(whole["ends_j"][0], 6);
 }
 
+TEST(MachineAccounts, BoundsOfDomainsAreAddedWhereAllMachinesTellThem) {
+  json one = metered(), other = metered();
+  for (json* machine : {&one, &other}) {
+    (*machine)["whole"]["joules"]["dram"] = 10;
+    (*machine)["whole"]["uncertainty_of"] = {{"dram", {1, 2, 3}}};
+    (*machine)["whole"]["ends_of"] = {{"dram", {4, 5}}};
+  }
+  EXPECT_EQ(sum_of({one, other})["whole"]["uncertainty_of"]["dram"], json({2, 4, 6}));
+  EXPECT_EQ(sum_of({one, other})["whole"]["ends_of"]["dram"], json({8, 10}));
+  EXPECT_EQ(sum_of({one, metered()})["whole"]["uncertainty_of"]["dram"], json({1, 2, 3}));
+  other["whole"]["uncertainty_of"]["dram"][1] = nullptr;
+  EXPECT_TRUE(sum_of({one, other})["whole"]["uncertainty_of"]["dram"][1].is_null());
+  other["whole"].erase("uncertainty_of");
+  EXPECT_FALSE(sum_of({one, other})["whole"].contains("uncertainty_of"));
+  EXPECT_FALSE(sum_of({other, one})["whole"].contains("uncertainty_of"));
+}
+
+TEST(MachineAccounts, TheMachinesAreToldFromOthers) {
+  json first = metered(), second = metered();
+  first["machine"] = "a";
+  second["machine"] = "b";
+  const json hosts = sum_of({first, second})["hosts"];
+  EXPECT_EQ(hosts, sum_of({second, first})["hosts"]);
+  EXPECT_NE(hosts, sum_of({first})["hosts"]);
+  EXPECT_FALSE(sum_of({first}).contains("machine"));
+}
+
 TEST(MachineAccounts, OfASumWithAnEstimateThereIsNoBound) {
   json guessed = metered();
   guessed["whole"]["uncertainty"]["sensor_j"] = nullptr;

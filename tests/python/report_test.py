@@ -34,7 +34,7 @@ class ReportTest(unittest.TestCase):
             self.assertIn(change, page)
 
     def metered(self, joules, sampling_j, **more):
-        line = samples.energy(1010.0, 10.0, joules, [], **more)
+        line = samples.energy(1010.0, 10.0, joules, [], **({"hosts": "a1"} | more))
         line["whole"] |= {"uncertainty": samples.off(sampling_j, 0.05 * joules), "ends_j": [0.0, sampling_j]}
         return line
 
@@ -45,6 +45,8 @@ class ReportTest(unittest.TestCase):
         other = [{"domain": "node", "source": "another board", "kind": "measured"}]
         page = self.page(self.account([self.metered(1012.0, 20.0, sources=other)]), [("plain", plain)])
         self.assertIn("+1.2 % ± 13.1 %: not told apart", page)
+        page = self.page(self.account([self.metered(1012.0, 20.0, hosts="b2")]), [("plain", plain)])
+        self.assertIn("+1.2 % ± 13.1 %: not told apart", page)
         self.assertIn("-50.0 % ± 1.0 %<", self.page(self.account([self.metered(500.0, 5.0)]), [("plain", plain)]))
 
     def test_what_the_ledger_lacks_or_has_twice_is_told(self):
@@ -54,6 +56,17 @@ class ReportTest(unittest.TestCase):
         self.assertIn("At least 7 lines of the ledger are missing, of 70.000 s: what the job used then is in no number.", texts)
         self.assertIn("7 lines of the ledger could not be written while the job ran, and are lost.", texts)
         self.assertIn("1 lines of the ledger are there twice, and count once.", texts)
+
+    def test_the_domains_of_a_total_are_told_with_their_shares(self):
+        keep = samples.phase("keep", 1, 1, 40.0) | {"joules": {"package": 30.0, "total": 40.0}, "uncertainty_of": {"package": [1, 1, 1]}}
+        line = samples.energy(1010.0, 10.0, 260.0, [keep], total="package+dram")
+        line["whole"] = {"joules": {"package": 240.0, "dram": 60.0, "gpu": 7.0, "total": 300.0},
+                         "uncertainty_of": {"package": [1.0, 11.0, 0.0], "dram": [1.0, None, 0.0]}}
+        page = self.page(self.account([line]))
+        table = page[page.index('id="domains"'):]
+        table = table[:table.index("</table>")]
+        for text in (">240 J<", ">± 12 J<", ">80.00 %<", ">30.0 J<", ">≈ 60 J<", ">not in the total<", ">unknown<"):
+            self.assertIn(text, table)
 
     def test_energy_of_which_a_part_is_missing_is_not_compared(self):
         plain = self.account([self.metered(1000.0, 10.0)])
@@ -120,7 +133,7 @@ class ReportTest(unittest.TestCase):
         page = self.page(self.account(
             [*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))
         self.assertIn(
-            "Start 2 went back to version 10: 20.00 s and 2,000 J of the program were for nothing.",
+            "Start 2 went back to version 10: 20.00 s and ≈ 2,000 J of the program were for nothing.",
             page)
         self.assertIn("clocks emulated", page)
         self.assertIn('data-value="0.84"', page)

@@ -1,5 +1,7 @@
 #include "engine/accounting/account.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,7 +15,9 @@
 #include "engine/accounting/machine_accounts.hpp"
 #include "engine/accounting/step_power.hpp"
 #include "engine/job/gather.hpp"
+#include "format/checksum.hpp"
 #include "sys/process.hpp"
+#include "sys/text_file.hpp"
 #include "sys/value_file.hpp"
 
 namespace diapause::engine {
@@ -43,22 +47,44 @@ void put_uncertainty(json& line, const energy::Uncertainty& off) {
   line["uncertainty_j"] = off.is_bounded ? json(off.together_j()) : json(nullptr);
 }
 
-// Adds joules by name of the domain, with the parts of one machine added up; "total" is
-// sampler.total(), if there is one. A domain without known joules is left out, and an unknown total
-// is null.
+// Returns the numbers of zones by name of the domain. Several meters of the node may see the same
+// power, so only the one of the total counts.
+std::map<std::string, std::vector<std::size_t>> zones_by_domain(const energy::Sampler& sampler) {
+  std::map<std::string, std::vector<std::size_t>> by_domain;
+  const std::vector<energy::Zone>& zones = sampler.domains();
+  const energy::Total& total = sampler.total();
+  for (std::size_t z = 0; z < zones.size(); ++z) {
+    const bool is_second_node = zones[z].domain == energy::Domain::node && total.name == "node" &&
+                                std::ranges::find(total.zones, z) == total.zones.end();
+    if (!is_second_node) by_domain[std::string(energy::domain_name(zones[z].domain))].push_back(z);
+  }
+  return by_domain;
+}
+
+// Adds joules by name of the domain with their uncertainties, where the parts of one machine are
+// added up; "total" is sampler.total(), if there is one. A domain without known joules is left out,
+// and an unknown total is null.
 void put_joules(json& line, const energy::Charge& charge, const energy::Sampler& sampler,
                 bool has_total) {
   json joules = json::object();
-  const std::vector<energy::Zone>& zones = sampler.domains();
-  for (std::size_t z = 0; z < zones.size() && z < charge.is_known.size(); ++z) {
-    // Several meters of the node may see the same power, so only the one of the total counts.
-    const energy::Total& total = sampler.total();
-    const bool is_second_node = zones[z].domain == energy::Domain::node && total.name == "node" &&
-                                std::ranges::find(total.zones, z) == total.zones.end();
-    if (!charge.is_known[z] || is_second_node) continue;
-    const std::string domain(energy::domain_name(zones[z].domain));
-    joules[domain] = joules.value(domain, 0.0) + charge.joules[z];
+  json uncertainties = json::object();
+  for (const auto& [domain, zones] : zones_by_domain(sampler)) {
+    double sum_j = 0;
+    energy::Uncertainty off;
+    std::size_t known = 0;
+    for (const std::size_t z : zones) {
+      if (z >= charge.is_known.size() || !charge.is_known[z]) continue;
+      ++known;
+      sum_j += charge.joules[z];
+      off.add(charge.off[z]);
+    }
+    if (known == 0) continue;
+    joules[domain] = sum_j;
+    if (known < zones.size()) continue;  // nobody knows what the other parts used
+    uncertainties[domain] = {off.sampling_j, off.is_bounded ? json(off.sensor_j) : json(nullptr),
+                             off.attribution_j};
   }
+  if (!uncertainties.empty()) line["uncertainty_of"] = std::move(uncertainties);
   if (has_total && charge.is_known.back()) {
     joules["total"] = charge.joules.back();
     put_uncertainty(line, charge.off.back());
@@ -66,6 +92,21 @@ void put_joules(json& line, const energy::Charge& charge, const energy::Sampler&
     joules["total"] = nullptr;
   }
   line["joules"] = std::move(joules);
+}
+
+// Adds what the beginning and the end of the line's time add to the sampling errors.
+void put_ends(json& line, const energy::Charges& charges, const energy::Sampler& sampler,
+              bool has_total) {
+  if (has_total) line["ends_j"] = charges.ends_off_j.back();
+  if (!line.contains("uncertainty_of")) return;
+  for (const auto& [domain, zones] : zones_by_domain(sampler)) {
+    if (!line["uncertainty_of"].contains(domain)) continue;
+    std::array<double, 2> ends{};
+    for (const std::size_t z : zones) {
+      for (const std::size_t end : {0, 1}) ends[end] += charges.ends_off_j[z][end];
+    }
+    line["ends_of"][domain] = ends;
+  }
 }
 
 json sources_of(const energy::Sampler& sampler) {
@@ -121,6 +162,15 @@ json lines_of(const std::vector<Phase>& phases, double to_unix_s, const std::str
   return lines;
 }
 
+// Returns a digest of the name of this machine and of the number that its system was installed
+// with, as names such as "localhost" are those of many.
+std::string digest_of_machine(const Context& context) {
+  const auto installed =
+      sys::read_text_file(context.kernel, context.settings.energy.root + "/etc/machine-id");
+  const std::string names = sys::host_name() + "\n" + installed.value_or("");
+  return fmt::format("{:016x}", format::checksum64(as_byte_view(names)));
+}
+
 }  // namespace
 
 Phase make_phase(std::string_view name, double from_s, double to_s) {
@@ -149,6 +199,7 @@ std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
 Status Account::open(const Context& context, Environment environment) {
   period_from_s_ = sys::monotonic_s();
   is_kept_here_ = keeps_account(context);
+  if (is_kept_here_) machine_ = digest_of_machine(context);
   sampler_ = is_kept_here_ ? environment.sampler : nullptr;
   actuator_ = std::move(environment.actuator);
   deliver_ = std::move(environment.deliver);
@@ -217,6 +268,7 @@ std::string Account::describe(const Book& book) {
   json machine = {{"time_unix_s", book.to_unix_s},
                   {"seconds", book.to_s - book.from_s},
                   {"gap_s", 0.0},
+                  {"machine", machine_},
                   {"total", ""},
                   {"sources", json::array()},
                   {"program", json::object()},
@@ -244,7 +296,7 @@ std::string Account::describe(const Book& book) {
     const bool has_total = !charges.whole.is_known.empty() && charges.whole.is_known.back();
     put_joules(machine["program"], charges.program, *sampler_, has_total);
     put_joules(machine["whole"], charges.whole, *sampler_, has_total);
-    if (has_total) machine["whole"]["ends_j"] = {charges.begin_off_j, charges.end_off_j};
+    put_ends(machine["whole"], charges, *sampler_, has_total);
     for (std::size_t i = 0; i < charges.spans.size(); ++i) {
       put_joules(machine["phases"][i], charges.spans[i], *sampler_, has_total);
     }

@@ -90,6 +90,7 @@ class Account {
   void behind(std::function<void()> work);
 
   bool is_kept_here_ = false;
+  std::string machine_;                    // tells it from others
   std::vector<std::uint32_t> ranks_here_;  // ranks that the processes of this machine act for
   std::size_t processes_here_ = 1;
   double share_ = 1;  // share of the ranks that are on this machine

@@ -1,14 +1,19 @@
 #include "engine/accounting/machine_accounts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "format/checksum.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -62,6 +67,34 @@ void add_uncertainty(json& to, const json& more) {
   to["ends_j"] = std::move(ends);
 }
 
+// Adds up what lists of numbers by domain say. Where a machine does not tell of a domain of which
+// it has joules, nobody can tell of the sum. Null is unknown, and so is a sum with it.
+void add_by_domain(json& to, const json& more, const char* key) {
+  json sums = json::object();
+  const auto is_told = [key](const json& part, const std::string& domain) {
+    return part.contains(key) && part[key].contains(domain);
+  };
+  const auto take = [&](const json& from, const json& other) {
+    if (!from.contains(key)) return;
+    for (const auto& [domain, numbers] : from[key].items()) {
+      if (!known_joules(other).contains(domain)) sums[domain] = numbers;
+      if (sums.contains(domain) || !is_told(other, domain)) continue;
+      json sum = numbers;
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        const json& with = other[key][domain][i];
+        sum[i] = sum[i].is_null() || with.is_null()
+                     ? json(nullptr)
+                     : json(sum[i].get<double>() + with.get<double>());
+      }
+      sums[domain] = std::move(sum);
+    }
+  };
+  take(to, more);
+  take(more, to);
+  to.erase(key);
+  if (!sums.empty()) to[key] = std::move(sums);
+}
+
 void take_longest(json& to, const json& more, const char* key) {
   to[key] = std::max(to[key].get<double>(), more[key].get<double>());
 }
@@ -70,10 +103,12 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
  public:
   void add(const json& machine) {
     ++machines_;
+    hosts_.insert(machine.value("machine", ""));
     if (!known_joules(machine["whole"]).contains("total")) ++unmetered_;
     if (sum_.is_null()) {
       sum_ = machine;
       sum_.erase("phases");
+      sum_.erase("machine");
     } else {
       for (const char* const part : {"program", "whole"}) add_part(sum_[part], machine[part]);
       for (const char* const longest : {"seconds", "gap_s"}) take_longest(sum_, machine, longest);
@@ -85,6 +120,7 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
 
   json take() {
     sum_["machines"] = machines_;
+    sum_["hosts"] = digest_of_hosts();
     if (unmetered_ > 0) sum_["unmetered"] = unmetered_;
     sum_["phases"] = json::array();
     for (const auto& key : order_) sum_["phases"].push_back(std::move(phases_[key]));
@@ -94,8 +130,17 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
  private:
   using Key = std::tuple<std::uint64_t, int, std::string, std::string, std::size_t>;
 
+  // Returns a digest that is the same for the same machines alone.
+  std::string digest_of_hosts() const {
+    std::string all;
+    for (const std::string& host : hosts_) all += host + "\n";
+    return fmt::format("{:016x}", format::checksum64(as_byte_view(all)));
+  }
+
   void add_part(json& to, const json& more) {
     if (!more.contains("joules")) return;
+    for (const char* const numbers : {"uncertainty_of", "ends_of"})
+      add_by_domain(to, more, numbers);
     json joules = known_joules(to);
     add_numbers(joules, known_joules(more));
     to["joules"] = std::move(joules);
@@ -168,6 +213,7 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     phase.erase("uncertainty_j");
   }
 
+  std::set<std::string> hosts_;  // digests
   std::uint64_t machines_ = 0;
   std::uint64_t unmetered_ = 0;  // machines without a total
   json sum_;
