@@ -88,9 +88,8 @@ std::vector<LevelSum> sums_of_levels(const EnergySummary& energy) {
   std::map<std::pair<bool, std::uint64_t>, LevelSum> sums;
   for (const auto& [key, amount] : energy.phases) {
     const std::uint64_t level = key.of_restart ? 0 : key.level;
-    LevelSum& sum =
-        sums.try_emplace({key.of_restart, level}, level_text(key), level, key.of_restart)
-            .first->second;
+    const LevelSum empty{level_text(key), level, key.of_restart, {}};
+    LevelSum& sum = sums.try_emplace({key.of_restart, level}, empty).first->second;
     sum.group.add(key, amount);
   }
   std::vector<LevelSum> list;
