@@ -13,7 +13,7 @@ namespace {
 constexpr double kLeastShare = 0.01;
 constexpr int kDigits = 2;  // of what a formula gives
 
-// The joules come from a formula. How far it is off has no bound.
+// The joules come from a formula. Its error has no bound.
 Joules estimate_of(double joules) {
   Joules one;
   one.sum = joules;
@@ -88,7 +88,7 @@ std::vector<Advice> advice_for(const EnergySummary& energy,
   if (!whole || !(*whole > 0)) return all;
   for (auto one :
        {other_intervals(energy, hindsight), behind_the_program(energy), together(energy)}) {
-    // What is no more than its uncertainty is not known to be there.
+    // A saving that is no more than its uncertainty may be none at all.
     if (one && energy.whole.complete()) one->saves.sum = std::min(one->saves.sum, *whole);
     if (one && one->saves.sum >= kLeastShare * *whole &&
         one->saves.uncertainty().value_or(0) < one->saves.sum) {

@@ -88,7 +88,7 @@ std::optional<MeterError> meter_error(const EnergySummary& job,
   return sum;
 }
 
-// What samples miss is in the scatter of runs as well.
+// The scatter of runs contains the errors of sampling as well.
 std::optional<double> off_of(const std::optional<double>& scatter,
                              const std::optional<MeterError>& meter) {
   if (!meter) return std::nullopt;

@@ -15,8 +15,8 @@ namespace diapause::cli {
 
 namespace {
 
-// They are in the order of docs/energy-account.md. What a later version of the library adds comes
-// after them.
+// They are in the order of docs/energy-account.md. Phases that a later version of the library adds
+// come after them.
 constexpr std::string_view kPhases[] = {"wait",    "freeze",  "dump",      "connections", "capture",
                                         "drain",   "keep",    "partner",   "parity",      "encode",
                                         "global",  "publish", "inventory", "verify",      "fetch",

@@ -321,7 +321,7 @@ void EnergyReader::add_domains(const Line& line, bool is_of_all) {
   }
 }
 
-// What the missing lines told of is in no number.
+// The energy of the missing lines is in no number.
 void EnergyReader::add_hole(const Hole& hole) {
   summary_.missing_lines += hole.lines;
   summary_.missing_s += hole.seconds;

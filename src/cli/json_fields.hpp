@@ -1,5 +1,5 @@
-// Reads fields of the objects in a ledger, which anybody may have written. What has not the type
-// that it should have is not there.
+// Reads fields of the objects in a ledger, which anybody may have written. A field of another type
+// than it should have is not there.
 #pragma once
 
 #include <cmath>

@@ -51,7 +51,7 @@ struct Wanted {
 };
 
 // Chooses from the joules of a whole. `part` is "node", "cpu", "dram", "gpu", or empty for the
-// total. `total` has the domains that make it. What is no part is taken for the total.
+// total. `total` has the domains that make it. A word that is no part stands for the total.
 Wanted wanted_of(const std::string& part, const nlohmann::ordered_json& whole,
                  const std::string& total);
 Wanted wanted_of_domain(const std::string& domain);
@@ -59,7 +59,7 @@ Wanted wanted_of_domain(const std::string& domain);
 // Returns whether `domain` stands between the plus signs of `total`.
 bool is_part(const std::string& domain, const std::string& total);
 
-// Null is unknown, and so is what is damaged; without a source it is absent.
+// Null is unknown, and so is a damaged value; without a source it is absent.
 Joules joules_of(const nlohmann::ordered_json& object, const Wanted& wanted);
 
 using Ends = std::pair<double, double>;  // joules
