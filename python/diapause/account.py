@@ -38,7 +38,7 @@ class Sum:
     sampling_j: float = 0.0
     sensor_j: float = 0.0
     attribution_j: float = 0.0
-    estimates: int = 0  # how many of the known ones tell no bound: nobody knows how far their source is off
+    estimates: int = 0  # how many of the known ones tell no bound of the error of their source
     without_uncertainty: int = 0  # how many do not tell theirs
     bytes_by_version: dict[int, int] = dataclasses.field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class Sum:
 
     @property
     def complete(self):
-        """None if any part of it is missing. Who divides, compares or subtracts sums needs this one."""
+        """None if any part of it is missing. Whoever divides or compares sums needs this one."""
         return self.joules if self.known and not self.is_partial else None
 
     @property
@@ -95,7 +95,10 @@ class Sum:
 
     @property
     def parts_j(self):
-        """By sampling, sensor or model (None: without a bound), attribution; None where not all tell them."""
+        """By sampling, sensor or model (None: without a bound), attribution.
+
+        None where not all tell them.
+        """
         if not self.known or self.without_uncertainty:
             return None
         return self.sampling_j, None if self.estimates else self.sensor_j, self.attribution_j
@@ -107,9 +110,11 @@ class Sum:
 
     @property
     def bound(self):
-        """What it is below, where no more than that is known: the uncertainty is as large as the number."""
+        """What it is below, if its uncertainty is as large as the number; None otherwise."""
         off = self.uncertainty_j
-        return max(self.joules + off, 0.0) if off and off >= self.joules and not self.is_partial else None
+        if not off or off < self.joules or self.is_partial:
+            return None
+        return max(self.joules + off, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,8 +214,9 @@ class Account:
                     for phase in line.phases:
                         phases.add(_of_domain(phase.joules, domain, is_told=True))
             whole.unknown += self.missing_lines
-            self._lower_sampling(whole, lines, [line.ends_of.get(domain) if domain in line.whole.by_domain else None
-                                                for line in lines])
+            ends = [line.ends_of.get(domain) if domain in line.whole.by_domain else None
+                    for line in lines]
+            self._lower_sampling(whole, lines, ends)
             sums[domain] = (whole, phases)
         return sums
 
@@ -221,12 +227,14 @@ class Account:
             return None
         job_s, others_s = sum(one.job_s for one in told), sum(one.others_s for one in told)
         others_most_s = sum(one.others_most_s for one in told)
-        if not others_s > 0 or others_most_s < MOST_PROCESSORS_OF_OTHERS * (self.runtime_s - self.missing_s):
+        told_s = self.runtime_s - self.missing_s
+        if not others_s > 0 or others_most_s < MOST_PROCESSORS_OF_OTHERS * told_s:
             return None
         with_joules = [one for one in told if one.job_j is not None]
         job = None
         if self.whole.known and self.whole.joules and len(with_joules) >= self.whole.known:
-            job_j, off_j = sum(one.job_j for one in with_joules), sum(one.job_off_j for one in with_joules)
+            job_j = sum(one.job_j for one in with_joules)
+            off_j = sum(one.job_off_j for one in with_joules)
             share = job_j / self.whole.joules
             job = dataclasses.replace(self.whole, joules=job_j,
                                       sensor_j=self.whole.sensor_j * share,
@@ -235,7 +243,9 @@ class Account:
 
     @property
     def watts(self):
-        return self.whole.joules / self.covered_s if self.whole.known and self.covered_s > 0 else None
+        if not self.whole.known or not self.covered_s > 0:
+            return None
+        return self.whole.joules / self.covered_s
 
     def sources_of_total(self):
         parts = self.total.split("+")
@@ -249,7 +259,7 @@ class Account:
 
     @property
     def is_emulated(self):
-        """Whether clocks were only emulated: then times are real and the power of slowed phases is not."""
+        """Whether clocks were only emulated: the powers of slowed phases are not real then."""
         return any(phase.slowed and phase.slowed.actuator == "emulated" for phase in self.phases)
 
     def percent(self, sum_):
@@ -265,7 +275,8 @@ class Account:
     def share_text(self, sum_):
         """As "4.55 %", or "< 0.27 %" where no more than a bound is known; "-" where nothing is.
 
-        "≥ 4.55 %" where something of the part is missing, and "≤ 4.55 %" where something of the whole is.
+        "≥ 4.55 %" where something of the part is missing, and "≤ 4.55 %" where something of the
+        whole is.
         """
         whole, part = self.whole.of_known, sum_.of_known
         if part is None or whole is None or not whole > 0:
@@ -302,7 +313,10 @@ class Account:
 
 
 def _of_domain(joules, domain, is_told):
-    """The joules of a domain as if they were the total. `is_told`: a part without them has them unknown."""
+    """The joules of a domain as if they were the total.
+
+    `is_told`: a part without them has them unknown.
+    """
     value = joules.by_domain.get(domain)
     return records.Joules({} if value is None else {"total": value}, is_told and value is None,
                           joules.uncertainty_of.get(domain),
@@ -322,7 +336,10 @@ MOST_LINES = 1_000_000_000  # of a hole: more is no count
 
 
 def _holes(lines):
-    """(place, hole) of each energy line that does not begin where the one before ends. The rules are those of LineSequence in C++."""
+    """(place, hole) of each energy line that does not begin where the one before ends.
+
+    The rules are those of LineSequence in C++.
+    """
     opened_unix_s, last, place = {}, {}, -1
     for line in lines:
         if not isinstance(line, records.Energy):
@@ -353,7 +370,10 @@ class _Stretch:
 
 
 def _lost(lines):
-    """For each restart, in the order of the lines. Work that an earlier restart has lost is not lost again."""
+    """For each restart, in the order of the lines.
+
+    Work that an earlier restart has lost is not lost again.
+    """
     captured_unix_s = {}  # by version, then by incarnation
     stretches = []
     for line in lines:
@@ -363,7 +383,9 @@ def _lost(lines):
                 if phase.name == "capture" and phase.start_unix_s is not None:
                     captured = captured_unix_s.setdefault(phase.version, {})
                     captured[line.incarnation] = phase.start_unix_s + phase.seconds
-        elif line.kind == "restart" and (version := records.count(line.fields, "version")) is not None:
+            continue
+        version = records.count(line.fields, "version")
+        if line.kind == "restart" and version is not None:
             since = records.duration(line.fields, "captured_unix_s")
             before = [i for i in captured_unix_s.get(version, {}) if i < line.incarnation]
             if before:
@@ -382,9 +404,10 @@ def _lost_since(captured_unix_s, incarnation, version, stretches):
             continue
         stretch.until_unix_s = begin
         total, off, share = line.program.total, line.program.uncertainty, lost_s / line.seconds
+        # Of a part of a line's time the energy has no bound: nobody knows when it was used.
         joules.add(records.Joules({} if total is None else {"total": total * share},
                                   line.program.is_unknown,
                                   None if share < 1 else off,
-                                  is_of_all_machines=line.program.is_of_all_machines))  # when in its time a line's energy was used is unknown
+                                  is_of_all_machines=line.program.is_of_all_machines))
         seconds += lost_s
     return Lost(incarnation, version, seconds, joules)

@@ -1,6 +1,7 @@
 """Says how much more time, power and energy a job took than another, and whether that can be told.
 
-The rules are those of `diapause energy --baseline` (src/cli/energy_comparison.hpp), for one baseline.
+The rules are those of `diapause energy --baseline` (src/cli/energy_comparison.hpp), for one
+baseline.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _meter_error(account, needs_sensor):
 
 
 def _missing_share(account):
-    """What may have been used while no source told: up to twice the mean power of the other time."""
+    """The energy of gaps, as a share: they may have had up to twice the mean power of the rest."""
     if not account.gap_s > 0:
         return 0.0
     return 2 * account.gap_s / account.covered_s if account.covered_s > 0 else 1.0
@@ -69,7 +70,8 @@ def changes(job, baseline):
     errors = [_meter_error(account, needs_sensor) for account in (job, baseline)]
     off = None if None in errors else sum(errors)
     missing = _missing_share(job) + _missing_share(baseline)
-    joules = _change(job.whole.complete, baseline.whole.complete, None if off is None else off + missing)
+    joules = _change(job.whole.complete, baseline.whole.complete,
+                     None if off is None else off + missing)
     return (_change(job.runtime_s, baseline.runtime_s),
             _change(_complete_watts(job), _complete_watts(baseline), off),
             None if off is None and missing > 0 else joules)

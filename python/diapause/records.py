@@ -1,8 +1,9 @@
-"""Reads the files that jobs leave: ledgers (docs/formats/ledger.md) and power traces (docs/formats/trace.md).
+"""Reads the files that jobs leave.
 
-Both are lines of JSON that anybody may have written and that a crash may have cut: what is not as it should be is left
-out and counted, text comes out without control characters, and numbers are finite. Only a file of another schema is
-refused.
+These are ledgers (docs/formats/ledger.md) and power traces (docs/formats/trace.md). Both are lines
+of JSON that anybody may have written and that a crash may have cut: a damaged line is left out and
+counted, text comes out without control characters, and numbers are finite. Only a file of another
+schema is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ class RecordError(Trouble):
 
 
 def printable(text):
-    """Without what could hide or reorder its neighbours on a screen: control and formatting characters, surrogates."""
+    """Without characters that could hide or reorder their neighbours on a screen.
+
+    These are control and formatting characters, and surrogates.
+    """
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c
                    for c in text)
 
@@ -63,7 +67,7 @@ class Uncertainty:
     """How far joules may be off, either way, by cause."""
 
     sampling_j: float  # samples are apart in time
-    sensor_j: float | None  # the source itself; None: nobody knows, and the joules are an estimate without a bound
+    sensor_j: float | None  # the source itself; None: nobody knows, and the joules have no bound
     attribution_j: float  # who is charged
 
 
@@ -117,8 +121,8 @@ class Processors:
     job_s: float
     others_s: float
     others_most_s: float  # on the machine on which others used most
-    job_j: float | None  # the job's part of the whole by processor time; None where the line has no total
-    job_off_j: float | None  # how far that may be off, as processors draw more for one program than for another
+    job_j: float | None  # the job's part of the whole by processor time; None without a total
+    job_off_j: float | None  # its error, as processors draw more for one program than for another
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,18 +138,23 @@ class Energy:
     program: Joules
     whole: Joules
     phases: tuple[Phase, ...]
-    ends_j: tuple[float, float] | None = None  # of the sampling error of the whole, what its two ends may add
+    ends_j: tuple[float, float] | None = None  # its two ends' parts of the whole's sampling error
     processors: Processors | None = None  # None: the line does not tell
-    told_apart_by: str | None = None  # the domains by whose meters a slow total is told apart in time; None: by none
+    # The domains by whose meters a slow total is told apart in time; None: by none.
+    told_apart_by: str | None = None
     left_out: tuple[str, ...] = ()  # accelerator boards of which no meter tells, in words
-    ends_of: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)  # as ends_j, by domain
+    # By domain, as ends_j.
+    ends_of: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     hosts: str = ""  # a digest of the machines; empty: the line does not tell
     number: int | None = None  # in the start, from 1; older libraries write none
 
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """A line of another kind: an open, checkpoint, restart, schedule, stop or close; `fields` as they were read."""
+    """A line of another kind: an open, checkpoint, restart, schedule, stop or close.
+
+    `fields` are as they were read.
+    """
 
     kind: str
     incarnation: int
@@ -194,7 +203,7 @@ def _uncertainty_of(line):
 
 
 def _joules(line, is_of_all_machines):
-    """As src/cli/energy_summary.cpp has it: nothing where no source was there, unknown where there is no number."""
+    """As src/cli/ledger_joules.cpp has it: absent without a source, unknown without a number."""
     if not isinstance(line, dict) or "joules" not in line:
         return Joules({})
     domains = line["joules"]
@@ -208,7 +217,8 @@ def _joules(line, is_of_all_machines):
 
 def _slowed(line):
     slowed = line.get("slowed")
-    actuator, asked, obtained = text(slowed, "actuator"), number(slowed, "asked"), number(slowed, "obtained")
+    actuator = text(slowed, "actuator")
+    asked, obtained = number(slowed, "asked"), number(slowed, "obtained")
     return None if None in (actuator, asked, obtained) else Slowed(actuator, asked, obtained)
 
 
@@ -266,20 +276,27 @@ def _energy(line, incarnation, unix_s):
     """The line, or None, and whether anything of it is damaged."""
     seconds, gap_s, total = duration(line, "seconds"), duration(line, "gap_s"), text(line, "total")
     listed = line.get("phases")
-    if None in (seconds, gap_s, total) or not isinstance(listed, list) or not {"whole", "program"} <= line.keys():
+    if None in (seconds, gap_s, total) or not isinstance(listed, list) or \
+            not {"whole", "program"} <= line.keys():
         return None, True
     unmetered = count(line, "unmetered") or 0
     phases = [_phase(one, unmetered == 0) for one in listed]
     machines = count(line, "machines")
-    return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
-                  unmetered, _sources(line), total,
-                  _joules(line["program"], unmetered == 0), _joules(line["whole"], unmetered == 0),
-                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"), _texts(line, "left_out"),
-                  _ends_of(line["whole"]), text(line, "hosts") or "", count(line, "number")), None in phases
+    energy = Energy(incarnation, unix_s, seconds, min(gap_s, seconds),
+                    1 if machines is None else machines, unmetered, _sources(line), total,
+                    _joules(line["program"], unmetered == 0),
+                    _joules(line["whole"], unmetered == 0),
+                    tuple(one for one in phases if one), _ends(line["whole"]), _processors(line),
+                    text(line, "told_apart_by"), _texts(line, "left_out"),
+                    _ends_of(line["whole"]), text(line, "hosts") or "", count(line, "number"))
+    return energy, None in phases
 
 
 def _objects(path):
-    """For each line its number, the object in it, or None where there is none, and whether an equal line was before."""
+    """For each line its number, the object in it, and whether it is equal to an earlier line.
+
+    Instead of the object it is None if there is none.
+    """
 
     def refuse(_):
         raise ValueError  # NaN and Infinity are no JSON
@@ -360,8 +377,9 @@ class Trace:
     total_kind: str
     total_domains: list[int]  # indexes
     seconds: list[float] = dataclasses.field(default_factory=list)  # since the start, of each row
-    joules: list[list[float]] = dataclasses.field(default_factory=list)  # since the start, by row and domain
-    covered_s: list[list[float]] = dataclasses.field(default_factory=list)  # the seconds that they stand for
+    # By row and domain: joules since the start, and the seconds that they stand for.
+    joules: list[list[float]] = dataclasses.field(default_factory=list)
+    covered_s: list[list[float]] = dataclasses.field(default_factory=list)
     damaged_lines: int = 0
 
 

@@ -14,7 +14,8 @@ def bytes_text(size):
     value, unit = float(size), 0
     while value >= 1023.95 and unit < 6:
         value, unit = value / 1024, unit + 1
-    return f"{size} B" if unit == 0 else f"{value:.1f} {('KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[unit - 1]}"
+    names = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    return f"{size} B" if unit == 0 else f"{value:.1f} {names[unit - 1]}"
 
 
 def joules_cell(sum_):
@@ -104,9 +105,10 @@ def _domain_table(account):
     rows = []
     for domain, (whole, phases) in account.by_domain.items():
         kinds = sorted({source.kind for source in account.sources if source.domain == domain})
+        share = (_share_cell(account, whole) if account.is_covered(domain)
+                 else page.Number("not in the total"))
         rows.append([domain, " and ".join(kinds), joules_cell(whole), _uncertainty_cell(whole),
-                     _share_cell(account, whole) if account.is_covered(domain)
-                     else page.Number("not in the total"), joules_cell(phases), _uncertainty_cell(phases)])
+                     share, joules_cell(phases), _uncertainty_cell(phases)])
     return page.heading("By domain") + page.table(
         "domains", ["<domain", "<known as", "energy", "uncertainty", "of all",
                     "checkpoints and restarts", "uncertainty"], rows)
@@ -132,10 +134,12 @@ def _version_table(account):
     for event in account.ledger.events("checkpoint"):
         events[records.count(event.fields, "version")] = event
     rows = []
-    for (version, is_restart), sum_ in reversed(list(account.by_version().items())[-MOST_VERSIONS:]):
+    newest = list(account.by_version().items())[-MOST_VERSIONS:]
+    for (version, is_restart), sum_ in reversed(newest):
         event = None if is_restart else events.get(version)
         fields = event.fields if event else {}
-        level, blocked_s = records.count(fields, "level_reached"), records.duration(fields, "blocked_s")
+        level = records.count(fields, "level_reached")
+        blocked_s = records.duration(fields, "blocked_s")
         reached = "" if level is None else "none" if level == 0 else f"L{level}"
         rows.append([page.Number(str(version), version), "restart" if is_restart else "checkpoint",
                      reached,
@@ -152,7 +156,10 @@ def _source_table(account):
 
 
 def _slowed_table(account):
-    """Of each phase that the governor slowed: how often, and the lowest ratios; empty if there was none."""
+    """Of each phase that the governor slowed: how often, and the lowest ratios.
+
+    Empty if there was none.
+    """
     seen = {}
     for phase in account.phases:
         if phase.slowed:
@@ -161,7 +168,9 @@ def _slowed_table(account):
                                                 (min(one.asked for one in found),
                                                  min(one.obtained for one in found)))]
             for (name, actuator), found in sorted(seen.items())]
-    return page.table("slowed", ["<phase", "<actuator", "times", "asked", "obtained"], rows) if rows else ""
+    if not rows:
+        return ""
+    return page.table("slowed", ["<phase", "<actuator", "times", "asked", "obtained"], rows)
 
 
 def _change_cell(change):
@@ -190,17 +199,21 @@ def _comparison_table(named):
 def notes_of(account):
     texts = []
     if "modelled" in account.kind:
-        texts.append("Modelled energy comes from a machine profile and not from a counter: good for comparing runs on one "
-                     "machine, and not for a bill.")
+        texts.append("Modelled energy comes from a machine profile and not from a counter: good "
+                     "for comparing runs on one machine, and not for a bill.")
     if "replayed" in account.kind:
-        texts.append("Replayed energy comes from a recorded trace: it is that of another time, and maybe of another machine.")
+        texts.append("Replayed energy comes from a recorded trace: it is that of another time, "
+                     "and maybe of another machine.")
     if account.whole.is_estimate:
-        texts.append("Energies with ≈ are estimates without a bound: nobody knows how far they are off.")
+        texts.append(
+            "Energies with ≈ are estimates without a bound: nobody knows how far they are off.")
     if account.sharing:
-        shared = f"Whole nodes, shared with others: {account.sharing.others_percent:.0f} % of the processor time was used by others"
+        shared = (f"Whole nodes, shared with others: {account.sharing.others_percent:.0f} % of the "
+                  "processor time was used by others")
         if account.sharing.job:
-            shared += (f"; by processor time the job's part is {pictures.joules_text(account.sharing.job)}, if processors draw at "
-                       "most twice as much for one program as for another")
+            part = pictures.joules_text(account.sharing.job)
+            shared += (f"; by processor time the job's part is {part}, if processors draw at most "
+                       "twice as much for one program as for another")
         texts.append(shared + ".")
     for parts in sorted({line.told_apart_by for line in account.ledger.energy
                          if line.told_apart_by}):
@@ -209,30 +222,34 @@ def notes_of(account):
     for boards in sorted({one for line in account.ledger.energy for one in line.left_out}):
         texts.append(f"{boards}.")
     if account.is_emulated:
-        texts.append("Clocks were emulated: the times of slowed phases are real, and their power is not that of a slower "
-                     "clock.")
+        texts.append("Clocks were emulated: the times of slowed phases are real, and their power "
+                     "is not that of a slower clock.")
     if account.gap_s > 0:
         texts.append(
             f"No source knows anything of {account.gap_s:.3f} s; their energy is in no number.")
     if account.unmetered:
-        texts.append(f"Of {account.unmetered} of {account.machines} machines the energy is unknown, of some of the time at "
-                     "least, and in no number.")
+        texts.append(f"Of {account.unmetered} of {account.machines} machines the energy is "
+                     "unknown, of some of the time at least, and in no number.")
     if account.all_phases.unknown:
-        texts.append(f"Of {account.all_phases.unknown} of {account.all_phases.times} phases the energy is unknown; it "
+        phases = account.all_phases
+        texts.append(f"Of {phases.unknown} of {phases.times} phases the energy is unknown; it "
                      "counts as the program's.")
     if account.whole.is_partial:
         lines = len(account.ledger.energy) + account.missing_lines
-        texts.append(f"In {account.whole.unknown + account.whole.absent} of {lines} lines the energy "
-                     "of the whole, or of a machine, is missing.")
+        texts.append(f"In {account.whole.unknown + account.whole.absent} of {lines} lines the "
+                     "energy of the whole, or of a machine, is missing.")
     if account.missing_lines:
-        texts.append(f"At least {account.missing_lines} lines of the ledger are missing, of {account.missing_s:.3f} s: what the "
-                     "job used then is in no number.")
+        texts.append(f"At least {account.missing_lines} lines of the ledger are missing, of "
+                     f"{account.missing_s:.3f} s: the energy of that time is in no number.")
     if account.ledger.lost_lines:
-        texts.append(f"{account.ledger.lost_lines} lines of the ledger could not be written while the job ran, and are lost.")
+        texts.append(f"{account.ledger.lost_lines} lines of the ledger could not be written while "
+                     "the job ran, and are lost.")
     if account.ledger.repeated_lines:
-        texts.append(f"{account.ledger.repeated_lines} lines of the ledger are there twice, and count once.")
+        texts.append(f"{account.ledger.repeated_lines} lines of the ledger are there twice, and "
+                     "count once.")
     if account.ledger.damaged_lines:
-        texts.append(f"{account.ledger.damaged_lines} lines of the ledger are damaged and left out, whole or in part.")
+        texts.append(f"{account.ledger.damaged_lines} lines of the ledger are damaged and left "
+                     "out, whole or in part.")
     return texts + [_lost_text(lost) for lost in account.lost]
 
 
@@ -250,7 +267,7 @@ def _lost_text(lost):
 
 
 def pictures_of(account, traces, named):
-    """{name of a file without its ending: (figure, what it shows, caption)}, in the order of the page."""
+    """{name of a file without its ending: (figure, title, caption)}, in the order of the page."""
     made = {}
     machines = f"{account.machines} machine{'s' * (account.machines != 1)}"
     curves = timeline.curves_of_ledger(account.ledger, timeline.axis_of(account.ledger))
@@ -258,8 +275,8 @@ def pictures_of(account, traces, named):
         pictures.power_over_time(account, f"Power over time, {machines}", curves,
                                  pictures.source_label(account)),
         "Power of each domain over time, with the phases of checkpoints and restarts",
-        "Power is the mean between two lines of the ledger. Bands and lanes: phases, in the colour of their "
-        "level; what is shorter than a pixel is drawn as wide as one.")
+        "Power is the mean between two lines of the ledger. Bands and lanes: phases, in the colour "
+        "of their level; a phase that is shorter than a pixel is drawn as wide as one.")
     for place, trace in enumerate(traces, start=1):
         label = f"{trace.total_kind}: " + ", ".join(
             sorted({domain.name for domain in trace.domains}))
@@ -275,7 +292,8 @@ def pictures_of(account, traces, named):
         "±: samples apart in time, the source itself, and who is charged, together.")
     if len(named) > 1:
         made["jobs"] = (pictures.time_against_energy(named), "Runtime and energy of several jobs",
-                        "Above the dashed line a job drew more power than the first, below it less.")
+                        "Above the dashed line a job drew more power than the first, below it "
+                        "less.")
     return made
 
 
@@ -285,13 +303,14 @@ def _plural(count, what):
 
 def _time_cards(account):
     past = History(account.ledger)
+    restarts = _plural(past.restarts, "restart")
     share = "-" if past.overhead is None else f"{past.overhead:.2%}".replace("%", " %")
     failed = f", {past.failed} of them failed" if past.failed else ""
     return page.cards([
         ("runtime", look.time_text(past.runtime_s or account.runtime_s)),
         (f"held up by {_plural(past.checkpoints, 'checkpoint')}{failed}: {past.blocked_s:.2f} s",
          share),
-        (f"in {_plural(past.starts, 'start')}; {_plural(past.restarts, 'restart')} from a checkpoint",
+        (f"in {_plural(past.starts, 'start')}; {restarts} from a checkpoint",
          _plural(past.failures, "failure"))])
 
 
@@ -329,7 +348,10 @@ def _head(name, account):
 
 
 def page_of(name, account, compared, traces):
-    """(the page as bytes, its pictures as {name: figure}). `compared`: (name, account) of other jobs."""
+    """(the page as bytes, its pictures as {name: figure}).
+
+    `compared`: (name, account) of other jobs.
+    """
     named = [*compared, (name, account)]
     drawn = pictures_of(account, traces, named)
     figures = {key: page.picture(look.saved(figure, "svg"), about, caption)
@@ -351,9 +373,10 @@ def page_of(name, account, compared, traces):
                   page.paragraph("By the governor: the lowest ratios of the base clock."), slowed]
     if compared:
         parts += [page.heading("Against other jobs"),
-                  page.paragraph(f"Changes are against {named[0][0]}: (value - baseline) / baseline. ±: what the meters leave open, "
-                                 "which is less where both ran on the same machines; how far two runs of the same program "
-                                 "differ is not in it. -: energy is missing."),
+                  page.paragraph(f"Changes are against {named[0][0]}: (value - baseline) / "
+                                 "baseline. ±: the error of the meters, which is less where both "
+                                 "ran on the same machines; the scatter of runs of the same "
+                                 "program is not in it. -: energy is missing."),
                   figures["jobs"],
                   _comparison_table(named)]
     parts += [page.heading("Sources"), _source_table(account)]

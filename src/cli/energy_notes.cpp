@@ -110,7 +110,8 @@ std::string lines_text(const EnergySummary& energy) {
   std::string text;
   if (energy.missing_lines > 0) {
     text += fmt::format(
-        "at least {} lines of the ledger are missing, of {:.3f} s: what the job used then is in no "
+        "at least {} lines of the ledger are missing, of {:.3f} s: the energy of that time is in "
+        "no "
         "number\n",
         energy.missing_lines, energy.missing_s);
   }

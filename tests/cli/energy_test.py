@@ -13,7 +13,9 @@ SOURCES = [{"domain": "node", "source": "hwmon node", "kind": "measured"}]
 
 
 def phase(name, version, level, joules, start_unix_s=0):
-    return {"phase": name, "version": version, "level": level, "beside": "nothing", "start_unix_s": start_unix_s, "seconds": 1.0, "bytes": 1024} | ({} if joules is ... else {"joules": joules and {"total": joules}})
+    return {"phase": name, "version": version, "level": level, "beside": "nothing",
+            "start_unix_s": start_unix_s, "seconds": 1.0, "bytes": 1024} | (
+        {} if joules is ... else {"joules": joules and {"total": joules}})
 
 
 def line(seconds, program, phases, end=0, incarnation=1, gap_s=0.0):
@@ -70,7 +72,8 @@ class EnergyTest(CommandTest):
         self.leave(RUN)
         self.assertEqual(self.row("average power"), "average power ~ 110 W")
         self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB ~ 500 J 4.55 %")
-        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB ~ 1000 J 9.09 % ~ 980000000 J")
+        self.assertEqual(self.row("level 4"),
+                         "level 4 1 1.000 1.0 KiB ~ 1000 J 9.09 % ~ 980000000 J")
         self.assertEqual(self.row("     10  checkpoint"),
                          "10 checkpoint 2.000 1.0 KiB ~ 1500 J 13.64 %")
         self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB ~ 500 J 4.55 %")
@@ -82,8 +85,8 @@ class EnergyTest(CommandTest):
             "slowed": {"actuator": "emulated", "asked": 0.85, "obtained": 0.8}}
         self.leave([line(10.0, 900.0, [one])])
         self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100.0 +- 2.5 J 10.00 %")
-        self.assertIn("1 of 1 times global ran at 0.800 of the base clock or more (0.850 asked for; actuator: emulated)",
-                      self.energy()[0])
+        self.assertIn("1 of 1 times global ran at 0.800 of the base clock or more (0.850 asked "
+                      "for; actuator: emulated)", self.energy()[0])
         (told,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
         self.assertEqual((told["uncertainty_j"], told["slowed"]["obtained"]), (2.5, 0.8))
         (row, _) = csv.DictReader(self.energy("--csv")[0].splitlines())
@@ -98,7 +101,8 @@ class EnergyTest(CommandTest):
         self.leave([one | {"schema": 2}])
         self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100 +- 31 J 10.00 %")
         out = self.energy()[0]
-        self.assertIn("off by at most, its phases: 2.0 J as samples are apart, 25 J by the source itself, 4.0 J by who", out)
+        self.assertIn("off by at most, its phases: 2.0 J as samples are apart, 25 J by the source "
+                      "itself, 4.0 J by who", out)
         self.assertIn("hwmon node node: off by up to 5 %: a data sheet", out)
         (told,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
         self.assertEqual((told["uncertainty_j"], told["uncertainty"]), (31.0, off["uncertainty"]))
@@ -128,8 +132,9 @@ class EnergyTest(CommandTest):
 
     def test_work_that_was_lost_is_named(self):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
-        self.assertIn("start 2 went back to version 10: 20.00 s and ~ 2000 J of the program were for nothing, and what "
-                      "it did after its last line, 5.00 s before this start", self.energy()[0])
+        self.assertIn("start 2 went back to version 10: 20.00 s and ~ 2000 J of the program were "
+                      "for nothing, and what it did after its last line, 5.00 s before this start",
+                      self.energy()[0])
 
     def test_in_hindsight_the_schedule_is_compared_with_the_best(self):
         # Ten starts of 1000 s, of which nine fail; checkpoints of 5 s every 100 s; restarts of 20
@@ -157,21 +162,25 @@ class EnergyTest(CommandTest):
         self.assertAlmostEqual(told["time_over_work"], time_over_work(work_s), places=9)
         self.assertAlmostEqual(told["best"]["time_over_work"], best, places=5)
         self.assertAlmostEqual(told["more_time"], time_over_work(work_s) / best - 1, places=5)
-        self.assertIn("in hindsight, with a failure every 19 min (of 9 failures: known to a factor of 2.2)",
-                      self.energy()[0])
+        self.assertIn("in hindsight, with a failure every 19 min (of 9 failures: known to a factor "
+                      "of 2.2)", self.energy()[0])
 
     def test_a_rate_of_one_failure_is_told_as_one(self):
         lines = [{"event": "open", "time_unix_s": 0, "ranks": 2, "nodes": 1}]
-        lines += [{"event": "checkpoint", "time_unix_s": 40.0 * nth, "level_reached": 1, "bytes_total": 1, "blocked_s": 5.0,
-                   "phases": {"capture": 5.0}} for nth in range(1, 5)]
+        lines += [{"event": "checkpoint", "time_unix_s": 40.0 * nth, "level_reached": 1,
+                   "bytes_total": 1, "blocked_s": 5.0, "phases": {"capture": 5.0}}
+                  for nth in range(1, 5)]
         lines += [{"event": "open", "time_unix_s": 160.0, "ranks": 2, "nodes": 1},
-                  {"event": "restart", "time_unix_s": 171.23, "level": 1, "seconds": 10.0, "sources": ["own node"]},
+                  {"event": "restart", "time_unix_s": 171.23, "level": 1, "seconds": 10.0,
+                   "sources": ["own node"]},
                   line(181.23, 1000.0, [], end=181.23)]
         self.leave([{"schema": 1, "incarnation": 1, "version": 1} | one for one in lines])
         out = self.energy()[0]
-        self.assertIn("in hindsight, with a failure every 3 min (of 1 failure: known to a factor of 40)", out)
+        self.assertIn("in hindsight, with a failure every 3 min (of 1 failure: known to a factor "
+                      "of 40)", out)
         self.assertRegex(out, r"of work cost \d+ % of it in expectation")
-        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["hindsight"]["failures_observed"], 1)
+        hindsight = self.report("energy", "heat", tiers=self.tiers)["hindsight"]
+        self.assertEqual(hindsight["failures_observed"], 1)
 
     def test_in_hindsight_nothing_is_said_of_a_job_that_did_not_fail(self):
         self.leave(PLAIN)
@@ -187,7 +196,8 @@ class EnergyTest(CommandTest):
     def metered(self, joules, sampling_j, seconds=10.0, source="rapl 0", host="a1"):
         off = {"sampling_j": sampling_j, "sensor_j": 0.05 * joules, "attribution_j": 0.0}
         return line(seconds, joules, []) | {
-            "schema": 2, "hosts": host, "sources": [{"domain": "node", "source": source, "kind": "measured"}],
+            "schema": 2, "hosts": host,
+            "sources": [{"domain": "node", "source": source, "kind": "measured"}],
             "whole": {"joules": {"total": joules}, "uncertainty": off, "ends_j": [0.0, sampling_j]}}
 
     def test_what_meters_cannot_tell_apart_is_not_told_apart(self):
@@ -218,21 +228,28 @@ class EnergyTest(CommandTest):
         self.assertIn("+6.0 % +- 0.0 %", out)
         self.assertNotIn("machines,", out)
         self.leave([self.metered(1000.0, 0.0) | {"machines": 2}], job="two-0a1b2c3d")
-        self.assertIn("beware: the job used 1 machines, and the baseline 2", self.energy("--baseline", "two")[0])
+        self.assertIn("beware: the job used 1 machines, and the baseline 2",
+                      self.energy("--baseline", "two")[0])
 
     def test_the_domains_of_a_total_are_told_with_their_shares(self):
-        whole = {"joules": {"package": 240.0, "dram": 60.0, "gpu": 7.0, "core": 100.0, "total": 300.0},
+        whole = {"joules": {"package": 240.0, "dram": 60.0, "gpu": 7.0, "core": 100.0,
+                            "total": 300.0},
                  "uncertainty_of": {"package": [1.0, 11.0, 0.0], "dram": [1.0, None, 0.0]}}
-        keep = phase("keep", 1, 1, 1.0) | {"joules": {"package": 30.0, "total": 40.0}, "uncertainty_of": {"package": [1, 1, 1]}}
-        sources = [{"domain": name, "source": f"powercap {name}", "kind": "measured"} for name in ("package", "dram", "gpu")]
-        self.leave([line(10.0, 1.0, []) | {"total": "package+dram", "sources": sources, "whole": whole, "phases": [keep]}])
-        rows = {row.split()[0]: " ".join(row.split()) for row in self.energy()[0].split("DOMAIN")[1].splitlines()[1:5]}
+        keep = phase("keep", 1, 1, 1.0) | {"joules": {"package": 30.0, "total": 40.0},
+                                           "uncertainty_of": {"package": [1, 1, 1]}}
+        sources = [{"domain": name, "source": f"powercap {name}", "kind": "measured"}
+                   for name in ("package", "dram", "gpu")]
+        self.leave([line(10.0, 1.0, []) | {"total": "package+dram", "sources": sources,
+                                           "whole": whole, "phases": [keep]}])
+        table = self.energy()[0].split("DOMAIN")[1].splitlines()[1:5]
+        rows = {row.split()[0]: " ".join(row.split()) for row in table}
         self.assertEqual(rows["package"], "package measured 240 +- 12 J 80.00 % 30.0 +- 3.0 J")
         self.assertEqual(rows["dram"], "dram measured ~ 60 J 20.00 % unknown")
         self.assertEqual(rows["gpu"], "gpu measured ~ 7.0 J not in the total unknown")
         out = self.report("energy", "heat", tiers=self.tiers)
         told = {one["domain"]: one for one in out["domains"]}
-        self.assertEqual((told["package"]["percent"], told["package"]["uncertainty_j"], told["package"]["sources"]),
+        package = told["package"]
+        self.assertEqual((package["percent"], package["uncertainty_j"], package["sources"]),
                          (80, 12, ["powercap package"]))
         self.assertEqual((told["gpu"]["is_in_total"], "percent" in told["gpu"]), (False, False))
         self.assertEqual(told["package"]["phases"]["joules"], 30)
@@ -262,10 +279,13 @@ class EnergyTest(CommandTest):
 
     def test_energy_of_which_a_part_is_missing_is_neither_compared_nor_divided_by(self):
         half = self.metered(1000.0, 10.0)
-        unknown = line(10.0, 1.0, [phase("global", 1, 4, 1500.0), phase("keep", 2, 1, 50.0)], end=10.0)
+        phases = [phase("global", 1, 4, 1500.0), phase("keep", 2, 1, 50.0)]
+        unknown = line(10.0, 1.0, phases, end=10.0)
         self.leave([half | {"time_unix_s": 0.0},
-                    unknown | {"whole": {"joules": {"total": None}}, "program": {"joules": {"total": None}}}])
-        self.leave([self.metered(1000.0, 10.0), self.metered(1000.0, 10.0) | {"time_unix_s": 10.0}], job="plain-0a1b2c3d")
+                    unknown | {"whole": {"joules": {"total": None}},
+                               "program": {"joules": {"total": None}}}])
+        self.leave([self.metered(1000.0, 10.0),
+                    self.metered(1000.0, 10.0) | {"time_unix_s": 10.0}], job="plain-0a1b2c3d")
         out = self.energy("--baseline", "plain")[0]
         self.assertIn("energy of one side is missing in part", out)
         self.assertRegex(out, r"(?m)^energy .* -$")

@@ -35,7 +35,8 @@ class ReportTest(unittest.TestCase):
 
     def metered(self, joules, sampling_j, **more):
         line = samples.energy(1010.0, 10.0, joules, [], **({"hosts": "a1"} | more))
-        line["whole"] |= {"uncertainty": samples.off(sampling_j, 0.05 * joules), "ends_j": [0.0, sampling_j]}
+        line["whole"] |= {"uncertainty": samples.off(sampling_j, 0.05 * joules),
+                          "ends_j": [0.0, sampling_j]}
         return line
 
     def test_a_change_that_meters_cannot_tell_apart_is_not_told_apart(self):
@@ -43,34 +44,42 @@ class ReportTest(unittest.TestCase):
         page = self.page(self.account([self.metered(1012.0, 20.0)]), [("plain", plain)])
         self.assertIn("+1.2 % ± 3.0 %: not told apart", page)
         other = [{"domain": "node", "source": "another board", "kind": "measured"}]
-        page = self.page(self.account([self.metered(1012.0, 20.0, sources=other)]), [("plain", plain)])
+        page = self.page(self.account([self.metered(1012.0, 20.0, sources=other)]),
+                         [("plain", plain)])
         self.assertIn("+1.2 % ± 13.1 %: not told apart", page)
         page = self.page(self.account([self.metered(1012.0, 20.0, hosts="b2")]), [("plain", plain)])
         self.assertIn("+1.2 % ± 13.1 %: not told apart", page)
-        self.assertIn("-50.0 % ± 1.0 %<", self.page(self.account([self.metered(500.0, 5.0)]), [("plain", plain)]))
+        page = self.page(self.account([self.metered(500.0, 5.0)]), [("plain", plain)])
+        self.assertIn("-50.0 % ± 1.0 %<", page)
 
     def test_what_the_ledger_lacks_or_has_twice_is_told(self):
-        lines = [self.metered(1000.0, 5.0, number=1), self.metered(1000.0, 5.0, number=9) | {"time_unix_s": 1090.0},
+        lines = [self.metered(1000.0, 5.0, number=1),
+                 self.metered(1000.0, 5.0, number=9) | {"time_unix_s": 1090.0},
                  samples.event("lost", 1090.0, lines=7)]
         texts = report.notes_of(self.account(lines + lines[:1]))
-        self.assertIn("At least 7 lines of the ledger are missing, of 70.000 s: what the job used then is in no number.", texts)
-        self.assertIn("7 lines of the ledger could not be written while the job ran, and are lost.", texts)
+        self.assertIn("At least 7 lines of the ledger are missing, of 70.000 s: the energy of that "
+                      "time is in no number.", texts)
+        self.assertIn(
+            "7 lines of the ledger could not be written while the job ran, and are lost.", texts)
         self.assertIn("1 lines of the ledger are there twice, and count once.", texts)
 
     def test_the_domains_of_a_total_are_told_with_their_shares(self):
-        keep = samples.phase("keep", 1, 1, 40.0) | {"joules": {"package": 30.0, "total": 40.0}, "uncertainty_of": {"package": [1, 1, 1]}}
+        keep = samples.phase("keep", 1, 1, 40.0) | {"joules": {"package": 30.0, "total": 40.0},
+                                                    "uncertainty_of": {"package": [1, 1, 1]}}
         line = samples.energy(1010.0, 10.0, 260.0, [keep], total="package+dram")
         line["whole"] = {"joules": {"package": 240.0, "dram": 60.0, "gpu": 7.0, "total": 300.0},
                          "uncertainty_of": {"package": [1.0, 11.0, 0.0], "dram": [1.0, None, 0.0]}}
         page = self.page(self.account([line]))
         table = page[page.index('id="domains"'):]
         table = table[:table.index("</table>")]
-        for text in (">240 J<", ">± 12 J<", ">80.00 %<", ">30.0 J<", ">≈ 60 J<", ">not in the total<", ">unknown<"):
+        for text in (">240 J<", ">± 12 J<", ">80.00 %<", ">30.0 J<", ">≈ 60 J<",
+                     ">not in the total<", ">unknown<"):
             self.assertIn(text, table)
 
     def test_energy_of_which_a_part_is_missing_is_not_compared(self):
         plain = self.account([self.metered(1000.0, 10.0)])
-        lines = [self.metered(500.0, 5.0), samples.energy(1020.0, 10.0, 1.0, []) | {"whole": {"joules": {"total": None}}}]
+        unknown = {"whole": {"joules": {"total": None}}}
+        lines = [self.metered(500.0, 5.0), samples.energy(1020.0, 10.0, 1.0, []) | unknown]
         page = self.page(self.account(lines), [("plain", plain)])
         self.assertIn("+100.0 %", page)  # of the runtime
         self.assertNotIn("-50.0 %", page)
@@ -111,7 +120,8 @@ class ReportTest(unittest.TestCase):
         line = samples.energy(1060.0, 60.0, 6000.0, [], told_apart_by="package+dram",
                               left_out=["gpu boards of AMD: 2 seen", 7])
         texts = report.notes_of(self.account([line]))
-        self.assertIn("Phases are told apart by package+dram, calibrated against the slower meter of the total.", texts)
+        self.assertIn("Phases are told apart by package+dram, calibrated against the slower meter "
+                      "of the total.", texts)
         self.assertIn("gpu boards of AMD: 2 seen.", texts)
 
     def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):
@@ -133,8 +143,8 @@ class ReportTest(unittest.TestCase):
         page = self.page(self.account(
             [*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))
         self.assertIn(
-            "Start 2 went back to version 10: 20.00 s and ≈ 2,000 J of the program were for nothing.",
-            page)
+            "Start 2 went back to version 10: 20.00 s and ≈ 2,000 J of the program were for "
+            "nothing.", page)
         self.assertIn("clocks emulated", page)
         self.assertIn('data-value="0.84"', page)
 
