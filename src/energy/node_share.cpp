@@ -6,16 +6,23 @@
 #include <utility>
 
 #include "sys/process.hpp"
+#include "sys/tasks.hpp"
 
 namespace diapause::energy {
 
 Result<ProcessorTimeReader> ProcessorTimeReader::open(sys::Kernel& kernel, const std::string& root,
-                                                      std::vector<std::int64_t> processes) {
+                                                      JobProcesses processes) {
   DIAPAUSE_TRY_ASSIGN(auto stat, sys::ValueFile::open(kernel, root + "/proc/stat"));
-  ProcessorTimeReader reader(std::move(stat));
-  for (const std::int64_t process : processes) {
-    DIAPAUSE_TRY_ASSIGN(const double used_s, sys::processor_s_of(process));
-    reader.clocks_.push_back({process, used_s});
+  ProcessorTimeReader reader(kernel, std::move(stat));
+  if (processes.have_descendants) {
+    reader.families_ = std::move(processes.ids);
+    DIAPAUSE_TRY_ASSIGN(reader.last_families_s_,
+                        sys::processor_s_of_families(kernel, reader.families_));
+  } else {
+    for (const std::int64_t process : processes.ids) {
+      DIAPAUSE_TRY_ASSIGN(const double used_s, sys::processor_s_of(process));
+      reader.clocks_.push_back({process, used_s});
+    }
   }
   DIAPAUSE_TRY_ASSIGN(reader.last_busy_s_, reader.busy_s());
   return reader;
@@ -42,7 +49,7 @@ Result<double> ProcessorTimeReader::busy_s() const {
 }
 
 double ProcessorTimeReader::job_s() {
-  double sum_s = 0;
+  double sum_s = families_s();
   for (Clock& clock : clocks_) {
     const auto now_s = sys::processor_s_of(clock.process);
     if (!now_s || *now_s < clock.last_s)
@@ -50,6 +57,14 @@ double ProcessorTimeReader::job_s() {
     sum_s += *now_s - std::exchange(clock.last_s, *now_s);
   }
   return sum_s;
+}
+
+// A process that ends without being waited for takes its time with it.
+double ProcessorTimeReader::families_s() {
+  if (families_.empty()) return 0;
+  const auto now_s = sys::processor_s_of_families(kernel_, families_);
+  if (!now_s) return 0;
+  return std::max(0.0, *now_s - std::exchange(last_families_s_, *now_s));
 }
 
 Result<ProcessorTimes> ProcessorTimeReader::since_last() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,20 +18,26 @@ struct ProcessorTimes {
   double others_s = 0;  // used by other programs and by the kernel
 };
 
+// These are the processes of a job on a node.
+struct JobProcesses {
+  std::vector<std::int64_t> ids;
+  // All processes that they start belong to the job, too. Otherwise these count among the others.
+  bool have_descendants = false;
+};
+
 // Reads the processor time of a job's processes and of their whole node. The class is not
 // thread-safe.
 class ProcessorTimeReader {
  public:
-  // `processes` are the ids of the job's processes on this node, and `root` stands before /proc.
-  // Fails if /proc/stat or the clock of a process cannot be read, as in a container that hides
-  // other processes.
+  // `processes` are the ids of the job's processes on this node, and `root` stands before the
+  // node's /proc/stat. Fails if that or the time of a process cannot be read, as in a container
+  // that hides other processes. `kernel` must outlive the reader.
   static Result<ProcessorTimeReader> open(sys::Kernel& kernel, const std::string& root,
-                                          std::vector<std::int64_t> processes);
+                                          JobProcesses processes);
 
-  // Returns the time that was used since the last call, or since open(). A process that has ended
-  // counts until the last call before its end. The processes that a process of the job starts count
-  // among the others. The kernel counts the time of a node in ticks, so that of a short interval
-  // may be off by a tick for each processor.
+  // Returns the time that was used since the last call, or since open(). Without descendants, a
+  // process that has ended counts until the last call before its end. The kernel counts the time of
+  // a node in ticks, so that of a short interval may be off by a tick for each processor.
   Result<ProcessorTimes> since_last();
 
  private:
@@ -38,12 +45,17 @@ class ProcessorTimeReader {
     std::int64_t process = 0;
     double last_s = 0;
   };
-  explicit ProcessorTimeReader(sys::ValueFile stat) : stat_(std::move(stat)) {}
+  ProcessorTimeReader(sys::Kernel& kernel, sys::ValueFile stat)
+      : kernel_(kernel), stat_(std::move(stat)) {}
   Result<double> busy_s() const;
   double job_s();
+  double families_s();
 
+  std::reference_wrapper<sys::Kernel> kernel_;
   sys::ValueFile stat_;
-  std::vector<Clock> clocks_;
+  std::vector<Clock> clocks_;           // of processes without their descendants
+  std::vector<std::int64_t> families_;  // processes that count with their descendants
+  double last_families_s_ = 0;
   double last_busy_s_ = 0;
 };
 

@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <optional>
+#include <set>
 #include <string_view>
 
+#include "sys/process.hpp"
 #include "sys/value_file.hpp"
 
 namespace diapause::sys {
@@ -34,12 +37,64 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// Takes the first word off `text`.
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ')));
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+// Returns the word of /proc/PID/stat that is so many words behind the name of the process. The text
+// is "4711 (name, which may contain anything) S ...".
+std::string_view word_behind_name(std::string_view text, int number) {
+  text.remove_prefix(std::min(text.size(), text.rfind(')') + 1));
+  for (int word = 1; word < number; ++word) take_word(text);
+  return take_word(text);
+}
+
 // Returns the letter for the state of a process; 0 if there is no such process.
 char state_of(Kernel& kernel, std::int64_t process) {
   const auto text = read_value(kernel, fmt::format("/proc/{}/stat", process));
   if (!text) return 0;
-  const std::size_t letter = text->find_first_not_of(' ', text->rfind(')') + 1);
-  return letter < text->size() ? (*text)[letter] : '\0';
+  const std::string_view letter = word_behind_name(*text, 1);
+  return letter.empty() ? '\0' : letter.front();
+}
+
+// Returns the ticks that a process and those of its descendants that were waited for have used;
+// nothing if it has ended.
+std::optional<std::uint64_t> ticks_of(Kernel& kernel, std::int64_t process) {
+  constexpr int kTimes[] = {12, 13, 14, 15};  // utime, stime, cutime, cstime
+  const auto text = read_value(kernel, fmt::format("/proc/{}/stat", process));
+  if (!text) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const int number : kTimes) {
+    std::uint64_t ticks = 0;
+    if (!parse(word_behind_name(*text, number), ticks)) return std::nullopt;
+    sum += ticks;
+  }
+  return sum;
+}
+
+// Returns the children of a process, with zombies; nothing if the kernel does not list them.
+std::optional<std::vector<std::int64_t>> children_of(Kernel& kernel, std::int64_t process) {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  std::vector<std::int64_t> children;
+  bool has_list = false;
+  for (const std::int64_t thread :
+       threads_of(kernel, process).value_or(std::vector<std::int64_t>{})) {
+    const auto file =
+        ValueFile::open(kernel, fmt::format("/proc/{}/task/{}/children", process, thread));
+    const auto text = file ? file->text(kMostBytes) : fail(file.error());
+    if (!text) continue;  // the thread has ended, or there is no such file
+    has_list = true;
+    std::string_view rest = *text;
+    while (!rest.empty()) {
+      std::int64_t child = 0;
+      if (parse(take_word(rest), child)) children.push_back(child);
+    }
+  }
+  return has_list ? std::optional(std::move(children)) : std::nullopt;
 }
 
 }  // namespace
@@ -76,23 +131,36 @@ Result<std::vector<std::int64_t>> threads_of(Kernel& kernel, std::int64_t proces
 }
 
 std::vector<std::int64_t> living_children(Kernel& kernel, std::int64_t process) {
-  std::vector<std::int64_t> children;
-  const auto threads = threads_of(kernel, process);
-  if (!threads) return children;
-  for (const std::int64_t thread : *threads) {
-    const auto text = read_value(kernel, fmt::format("/proc/{}/task/{}/children", process, thread));
-    if (!text) continue;
-    std::string_view rest = *text;
-    while (!rest.empty()) {
-      const std::string_view word = rest.substr(0, rest.find(' '));
-      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-      std::int64_t child = 0;
-      if (!parse(word, child)) continue;
-      const char state = state_of(kernel, child);
-      if (state != 0 && state != 'Z' && state != 'X') children.push_back(child);
+  std::vector<std::int64_t> children =
+      children_of(kernel, process).value_or(std::vector<std::int64_t>{});
+  std::erase_if(children, [&kernel](std::int64_t child) {
+    const char state = state_of(kernel, child);
+    return state == 0 || state == 'Z' || state == 'X';
+  });
+  return children;
+}
+
+Result<double> processor_s_of_families(Kernel& kernel, const std::vector<std::int64_t>& processes) {
+  std::set<std::int64_t> seen(processes.begin(), processes.end());
+  std::vector<std::int64_t> open(processes);
+  std::uint64_t ticks = 0;
+  while (!open.empty()) {
+    const std::int64_t process = open.back();
+    open.pop_back();
+    const auto used = ticks_of(kernel, process);
+    const auto children = children_of(kernel, process);
+    const bool is_root = std::ranges::find(processes, process) != processes.end();
+    if (is_root && (!used || !children)) {
+      return fail(Code::not_found, fmt::format("the processor time of process {} and its children "
+                                               "cannot be seen",
+                                               process));
+    }
+    ticks += used.value_or(0);
+    for (const std::int64_t child : children.value_or(std::vector<std::int64_t>{})) {
+      if (seen.insert(child).second) open.push_back(child);
     }
   }
-  return children;
+  return static_cast<double>(ticks) / ticks_per_second();
 }
 
 std::string program_name(Kernel& kernel, std::int64_t process) {
@@ -102,17 +170,8 @@ std::string program_name(Kernel& kernel, std::int64_t process) {
 Result<std::uint64_t> start_ticks(Kernel& kernel, std::int64_t process) {
   const std::string path = fmt::format("/proc/{}/stat", process);
   DIAPAUSE_TRY_ASSIGN(const std::string text, read_value(kernel, path));
-  // The text is "4711 (name, which may contain anything) S ...". The start time is the 20th word
-  // behind the name.
-  std::string_view rest = text;
-  rest.remove_prefix(std::min(rest.size(), rest.rfind(')') + 1));
-  for (int word = 1; word < 20; ++word) {
-    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(' ')));
-    rest.remove_prefix(std::min(rest.size(), rest.find(' ')));
-  }
-  rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(' ')));
   std::uint64_t ticks = 0;
-  if (!parse(rest.substr(0, rest.find(' ')), ticks))
+  if (!parse(word_behind_name(text, 20), ticks))
     return fail(Code::io, path + " does not say when it started");
   return ticks;
 }

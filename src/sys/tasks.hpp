@@ -23,6 +23,12 @@ Result<std::vector<std::int64_t>> threads_of(Kernel& kernel, std::int64_t proces
 // process has ended, or if the kernel does not tell (it was built without CONFIG_PROC_CHILDREN).
 std::vector<std::int64_t> living_children(Kernel& kernel, std::int64_t process);
 
+// Returns the processor time that these processes and all that descend from them have used so far,
+// in seconds. A process that has ended counts if its parent has waited for it. Fails with
+// Code::not_found if one of `processes` has ended or cannot be seen, or if the kernel does not list
+// children (it was built without CONFIG_PROC_CHILDREN).
+Result<double> processor_s_of_families(Kernel& kernel, const std::vector<std::int64_t>& processes);
+
 // Returns the name of the program that a process runs, of which the kernel keeps 15 characters. It
 // is empty if the process has ended.
 std::string program_name(Kernel& kernel, std::int64_t process);

@@ -5,6 +5,15 @@ import json
 from support import Job, Scenario, must
 
 STOPPED = ["freeze", "dump", "connections", "capture"]
+# A process that computes for 0.2 s of processor time, and so does one that it starts.
+COMPUTES = """
+import os, time
+child = os.fork()
+while time.process_time() < 0.2:
+    pass
+if child:
+    os.waitpid(child, 0)
+"""
 
 
 def lines_of(place, event):
@@ -51,4 +60,13 @@ def accounted(place, options):
          f"energy says {printed}{errors}")
 
 
-TESTS = {"accounted": accounted}
+def processor_time(place, options):
+    """All processes that a launched job has started belong to it, also those that have ended."""
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", COMPUTES)
+    status, errors = job.wait()
+    must(status == 0, f"the job ended with {status}: {errors}")
+    used_s = [line["processors"]["job_s"] for line in lines_of(place, "energy")]
+    must(sum(used_s) > 0.35, f"the job used {used_s} s")  # the kernel counts in ticks of 10 ms
+
+
+TESTS = {"accounted": accounted, "processor_time": processor_time}

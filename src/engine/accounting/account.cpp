@@ -217,12 +217,12 @@ Status Account::open(const Context& context, Environment environment) {
 }
 
 // Each process names itself and the ranks of its node; ids mean something on their own machine
-// only.
+// only. A launched job has started from the agents.
 Status Account::open_processor_times(const Context& context,
                                      std::span<const std::uint32_t> machine_of) {
   std::vector<std::int64_t> mine;
   for (const Neighbour& neighbour : context.neighbours) mine.push_back(neighbour.process);
-  if (!mine.empty()) mine.push_back(sys::process_id());
+  mine.push_back(sys::process_id());
   DIAPAUSE_TRY_ASSIGN(const Gathered<std::int64_t> all,
                       gather_values<std::int64_t>(context, {}, mine, "the processes of a node"));
   if (sampler_ == nullptr) return {};
@@ -231,9 +231,9 @@ Status Account::open_processor_times(const Context& context,
     if (machine_of[process] == context.comm->node_leader())
       here.insert(all[process].begin(), all[process].end());
   }
-  if (here.empty()) return {};
+  const bool is_launched = context.neighbours.empty();
   auto reader = energy::ProcessorTimeReader::open(sys::real_kernel(), context.settings.energy.root,
-                                                  {here.begin(), here.end()});
+                                                  {{here.begin(), here.end()}, is_launched});
   if (reader) processor_times_.emplace(std::move(*reader));
   return {};
 }
