@@ -69,6 +69,14 @@ std::string kind_of(const EnergySummary& energy, const std::string& domain) {
   return fmt::format("{}", fmt::join(kinds, " and "));
 }
 
+std::string parts_text(const Joules& joules) {
+  const std::string sensor =
+      joules.is_estimate() ? "not known" : rounded_text(joules.sensor, 2, "J");
+  return fmt::format("{} as samples are apart, {} by the source itself, {} by who is charged",
+                     rounded_text(joules.sampling, 2, "J"), sensor,
+                     rounded_text(joules.attribution, 2, "J"));
+}
+
 const char* activity_of(const PhaseKey& key) { return key.of_restart ? "restart" : "checkpoint"; }
 
 void Group::add(const PhaseKey& key, const Amount& amount) {

@@ -28,6 +28,10 @@ bool is_covered_by(const std::string& total, const std::string& domain);
 // Returns how the energy of the domain is known: "measured", "modelled", or both.
 std::string kind_of(const EnergySummary& energy, const std::string& domain);
 
+// Returns the bound of the error by cause, such as "2.0 J as samples are apart, 25 J by the source
+// itself, 4.0 J by who is charged".
+std::string parts_text(const Joules& joules);
+
 const char* activity_of(const PhaseKey& key);
 
 // Adds phases up. Phases of one version are about the same bytes, so that the most of them count.

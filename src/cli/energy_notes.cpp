@@ -39,13 +39,7 @@ std::string slowed_text(const EnergySummary& energy) {
 // Returns how far the energy may be off, by cause.
 std::string uncertainty_text(const EnergySummary& energy) {
   const auto parts = [](const char* what, const Joules& joules) {
-    const std::string sensor =
-        joules.is_estimate() ? "not known" : rounded_text(joules.sensor, 2, "J");
-    return fmt::format(
-        "off by at most, {}: {} as samples are apart, {} by the source itself, {} by who is "
-        "charged\n",
-        what, rounded_text(joules.sampling, 2, "J"), sensor,
-        rounded_text(joules.attribution, 2, "J"));
+    return fmt::format("off by at most, {}: {}\n", what, parts_text(joules));
   };
   if (energy.whole.known == 0) return "";
   std::string text;
@@ -55,8 +49,7 @@ std::string uncertainty_text(const EnergySummary& energy) {
   if (energy.whole.is_estimate()) {
     text +=
         "energies with ~ are estimates without a bound, as nobody knows how far they are off; "
-        "shares "
-        "and\n"
+        "shares and\n"
         "comparisons of runs on one machine are surer\n";
   }
   for (const EnergySource& one : energy.sources) {

@@ -51,8 +51,8 @@ int power_record(const PowerRecordArguments& arguments) {
   if (!done) return complain(done.error());
   const auto& total = (*sampler)->total();
   const energy::Amount amount = (*sampler)->since_start().total;
-  fmt::print("{}: {:.1f} s, {}, {}: {}\n", arguments.file, amount.covered_s, total.name,
-             kind_name(total), joules_text(amount));
+  fmt::print("{}: {:.1f} s, {}, {}: {}{}\n", arguments.file, amount.covered_s, total.name,
+             kind_name(total), joules_text(amount), parts_text(amount));
   return kDone;
 }
 

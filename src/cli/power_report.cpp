@@ -21,6 +21,15 @@ std::string watts_text(const Amount& amount) {
                     "W");
 }
 
+std::string sampling_text(const Amount& amount) {
+  return amount.covered_s > 0 ? rounded_text(amount.off.sampling_j, 2, "J") : "?";
+}
+
+std::string sensor_text(const Amount& amount) {
+  return amount.covered_s > 0 && amount.off.is_bounded ? rounded_text(amount.off.sensor_j, 2, "J")
+                                                       : "?";
+}
+
 std::string gap_text(const Amount& amount) {
   return amount.has_gap() ? fmt::format("{:.1f} s", amount.gap_s) : "";
 }
@@ -69,6 +78,11 @@ std::string joules_text(const energy::Amount& amount) {
                                : "~ " + rounded_text(amount.joules, 2, "J");
 }
 
+std::string parts_text(const energy::Amount& amount) {
+  return fmt::format(" (off by up to {} by sampling, {} by the sensor or model)",
+                     sampling_text(amount), sensor_text(amount));
+}
+
 std::string profile_text(const energy::Profile& profile) {
   std::string text =
       fmt::format("model {}: {} ({})\n", profile.name, profile.machine, profile.origin);
@@ -84,21 +98,26 @@ std::string power_text(energy::Sampler& sampler, const PowerLook& look) {
                {"PART"},
                {"POWER", Align::right},
                {"SINCE START", Align::right},
+               {"SAMPLING", Align::right},
+               {"SENSOR", Align::right},
                {"GAPS", Align::right},
                {"KIND"},
                {"SOURCE"}});
   const auto& domains = sampler.domains();
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const std::string failure = sampler.failure(i);
+    const Amount& since_start = look.since_start.domains[i];
     table.add({std::string(domain_name(domains[i].domain)), printable(domains[i].part),
-               watts_text(look.usage.domains[i]), joules_text(look.since_start.domains[i]),
-               gap_text(look.since_start.domains[i]), std::string(kind_name(domains[i])),
+               watts_text(look.usage.domains[i]), joules_text(since_start),
+               sampling_text(since_start), sensor_text(since_start), gap_text(since_start),
+               std::string(kind_name(domains[i])),
                printable(domains[i].source + (failure.empty() ? "" : ": " + failure))});
   }
   std::string text = domains.empty() ? "nothing tells what this node draws\n" : table.text();
   if (const auto& total = sampler.total(); !total.zones.empty()) {
-    text += fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total),
-                        watts_text(look.usage.total), joules_text(look.since_start.total));
+    text += fmt::format("total: {}, {}: {}, {} since the start{}\n", total.name, kind_name(total),
+                        watts_text(look.usage.total), joules_text(look.since_start.total),
+                        parts_text(look.since_start.total));
     if (const auto& parts = sampler.fast_parts(); !parts.zones.empty()) {
       text += fmt::format("in short times it is told apart by {}, whose meters are faster\n",
                           parts.name);

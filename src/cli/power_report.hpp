@@ -20,6 +20,9 @@ std::string power_json(energy::Sampler& sampler, const PowerLook& look);  // one
 
 // Returns text such as "284 +- 2 J", "~ 280 J" where nobody knows the bound, or "?".
 std::string joules_text(const energy::Amount& amount);
+// Returns the parts of its bound, such as " (off by up to 0.3 J by sampling, 14 J by the sensor or
+// model)", with "?" where nobody knows.
+std::string parts_text(const energy::Amount& amount);
 
 // Returns the parameters of the model, each with its source.
 std::string profile_text(const energy::Profile& profile);

@@ -55,6 +55,8 @@ void print_head(const Job& job, const CollectedVersion& version,
   if (energy) {
     fmt::print("energy       {} in {:.3f} s of its checkpoint, {}\n",
                joules_text(energy->amount.joules), energy->amount.seconds, energy->kind);
+    if (energy->amount.joules.doubted > 0)
+      fmt::print("             off by at most: {}\n", parts_text(energy->amount.joules));
   }
   if (manifest.lossy_restarts > 0) {
     fmt::print(

@@ -98,6 +98,21 @@ class PowerTest(CommandTest):
         self.assertEqual((document["total"]["name"], document["total"]["kind"]),
                          ("package", "measured"))
 
+    def test_shows_the_parts_of_an_error_apart_and_together(self):
+        with Counters(self.scratch / "machine") as machine:
+            out, _ = self.diapause("power", "--once", "--interval", "0.2", "--meters", "powercap",
+                                   DIAPAUSE_ENERGY_ROOT=machine.root)
+        head, row = out.splitlines()[:2]
+        self.assertEqual(head.split()[:7],
+                         ["DOMAIN", "PART", "POWER", "SINCE", "START", "SAMPLING", "SENSOR"])
+        joules = r"\d[\d.]* \+- \d[\d.]* J"
+        self.assertRegex(row, rf"package +0 .* {joules} +\d[\d.]* J +\d[\d.]* J +measured")
+        self.assertRegex(out, rf"(?m)^total: .*, {joules} since the start \(off by up to "
+                              r"\d[\d.]* J by sampling, \d[\d.]* J by the sensor or model\)$")
+        estimate, _ = self.diapause("power", "--once", "--interval", "0.2", "--meters", "model",
+                                    "--profile", "generic")
+        self.assertRegex(estimate, r"(?m)^total: .*by sampling, (\? |\d[\d.]* J )by the sensor")
+
     def test_says_why_a_counter_is_dead(self):
         machine = Counters(self.scratch / "machine")
         out, _ = self.diapause("power", "--once", "--interval", "0.1", "--meters", "powercap",
@@ -130,7 +145,8 @@ class PowerTest(CommandTest):
             out, _ = self.diapause("power", "record", "run.trace", "--seconds", "0.6",
                                    DIAPAUSE_ENERGY_ROOT=machine.root,
                                    DIAPAUSE_ENERGY_METERS="powercap")
-        self.assertRegex(out, r"run.trace: 0.\d s, package, measured: \d+\.?\d* \+- \d+\.?\d* J")
+        self.assertRegex(out, r"run.trace: 0.\d s, package, measured: \d+\.?\d* \+- \d+\.?\d* J "
+                              r"\(off by up to \d+\.?\d* J by sampling, \d+\.?\d* J by the sensor")
         lines = [json.loads(line) for line in (self.scratch / "run.trace").read_text().splitlines()]
         self.assertEqual(lines[0]["total"]["name"], "package")
         self.assertGreater(len(lines), 3)
