@@ -150,6 +150,7 @@ class Account:
         lines = ledger.energy
         self.ledger = ledger
         self.holes = dict(_holes(ledger.lines))
+        self._before = _places_before(lines)
         self.missing_lines = sum(hole.lines for hole in self.holes.values())
         self.missing_s = sum(hole.seconds for hole in self.holes.values())
         self.runtime_s = sum(line.seconds for line in lines) + self.missing_s
@@ -180,45 +181,41 @@ class Account:
 
     def _let_ends_cancel(self, lines):
         """Where lines of a start adjoin, what one has too much, the next has too little."""
-        ends = [None if line.whole.total is None else line.ends_j for line in lines]
-        if self._lower_sampling(self.whole, lines, ends):
+        told = [(place, line.ends_j) for place, line in enumerate(lines)
+                if line.whole.total is not None]
+        if self._lower_sampling(self.whole, told):
             self.program.sampling_j = min(self.program.sampling_j,
                                           self.whole.sampling_j + self.all_phases.sampling_j)
 
-    def _lower_sampling(self, sum_, lines, ends_of_lines):
-        """Whether all lines that are known in `sum_` have told their ends."""
-        if not sum_.known or sum_.without_uncertainty or \
-                sum_.known != sum(ends is not None for ends in ends_of_lines):
+    def _lower_sampling(self, sum_, told):
+        """Whether all lines that are known in `sum_` have told their ends.
+
+        `told`: (place, ends) of these lines.
+        """
+        if not sum_.known or sum_.without_uncertainty or any(ends is None for _, ends in told):
             return False
-        ends, going_on = [], {}  # of lines without a hole between them; those that go on, by start
-        for place, (line, at) in enumerate(zip(lines, ends_of_lines)):
-            if at is None or place in self.holes:
-                going_on.pop(line.incarnation, None)
-            if at is not None:
-                if line.incarnation not in going_on:
-                    going_on[line.incarnation] = [at[0], 0.0]
-                    ends.append(going_on[line.incarnation])
-                going_on[line.incarnation][1] = at[1]
-        sum_.sampling_j = min(sum_.sampling_j, sum(map(sum, ends)))
+        runs = {}  # the ends of lines without a hole between them, by the place of the last one
+        for place, (begin, end) in told:
+            before = None if place in self.holes else self._before[place]
+            runs[place] = [runs.pop(before)[0] if before in runs else begin, end]
+        sum_.sampling_j = min(sum_.sampling_j, sum(map(sum, runs.values())))
         return True
 
     def _add_domains(self, lines):
         """(sum of the whole, sum of its phases) of each domain that any line tells of."""
-        domains = sorted({domain for line in lines for domain in line.whole.by_domain} - {"total"})
-        sums = {}
-        for domain in domains:
-            whole, phases = Sum(), Sum()
-            for line in lines:
-                whole.add(_of_domain(line.whole, domain, is_told=False))
-                if domain in line.whole.by_domain:
-                    for phase in line.phases:
-                        phases.add(_of_domain(phase.joules, domain, is_told=True))
+        sums, told = {}, {}
+        for place, line in enumerate(lines):
+            for domain in line.whole.by_domain.keys() - {"total"}:
+                whole, phases = sums.setdefault(domain, (Sum(), Sum()))
+                whole.add(_of_domain(line.whole, domain))
+                for phase in line.phases:
+                    phases.add(_of_domain(phase.joules, domain))
+                told.setdefault(domain, []).append((place, line.ends_of.get(domain)))
+        for domain, (whole, _) in sums.items():
+            self._lower_sampling(whole, told[domain])
+            whole.absent += len(lines) - len(told[domain])
             whole.unknown += self.missing_lines
-            ends = [line.ends_of.get(domain) if domain in line.whole.by_domain else None
-                    for line in lines]
-            self._lower_sampling(whole, lines, ends)
-            sums[domain] = (whole, phases)
-        return sums
+        return dict(sorted(sums.items()))
 
     def _find_sharing(self, lines):
         """None where the machines are the job's alone, or where a line does not tell."""
@@ -312,13 +309,10 @@ class Account:
         return dict(sorted(self.sums(lambda phase: (phase.version, is_of_restart(phase))).items()))
 
 
-def _of_domain(joules, domain, is_told):
-    """The joules of a domain as if they were the total.
-
-    `is_told`: a part without them has them unknown.
-    """
+def _of_domain(joules, domain):
+    """The joules of a domain as if they were the total; a part without them has them unknown."""
     value = joules.by_domain.get(domain)
-    return records.Joules({} if value is None else {"total": value}, is_told and value is None,
+    return records.Joules({} if value is None else {"total": value}, value is None,
                           joules.uncertainty_of.get(domain),
                           is_of_all_machines=joules.is_of_all_machines)
 
@@ -329,6 +323,15 @@ class Hole:
 
     lines: int  # at least
     seconds: float  # that they have told of
+
+
+def _places_before(lines):
+    """The place of the line before each, of the same start; None for the first of a start."""
+    last, places = {}, []
+    for place, line in enumerate(lines):
+        places.append(last.get(line.incarnation))
+        last[line.incarnation] = place
+    return places
 
 
 LEAST_HOLE_S = 1.0  # clocks are set meanwhile, and lines without numbers have only their times

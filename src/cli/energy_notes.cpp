@@ -213,7 +213,7 @@ std::string comparison_notes(const EnergySummary& energy, std::span<const NamedE
   }
   for (const NamedEnergy& one : baselines) {
     if (one.energy.machines == energy.machines) continue;
-    text += fmt::format("beware: the job used {} machines, and the baseline {}\n", energy.machines,
+    text += fmt::format("beware: machines of the job: {}; of the baseline: {}\n", energy.machines,
                         one.energy.machines);
   }
   const auto is_partial = [](const EnergySummary& one) { return one.whole.is_partial(); };

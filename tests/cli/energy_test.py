@@ -228,7 +228,7 @@ class EnergyTest(CommandTest):
         self.assertIn("+6.0 % +- 0.0 %", out)
         self.assertNotIn("machines,", out)
         self.leave([self.metered(1000.0, 0.0) | {"machines": 2}], job="two-0a1b2c3d")
-        self.assertIn("beware: the job used 1 machines, and the baseline 2",
+        self.assertIn("beware: machines of the job: 1; of the baseline: 2",
                       self.energy("--baseline", "two")[0])
 
     def test_the_domains_of_a_total_are_told_with_their_shares(self):
