@@ -124,6 +124,24 @@ TEST(MachineAccounts, BoundsOfDomainsAreAddedWhereAllMachinesTellThem) {
   EXPECT_FALSE(sum_of({other, one})["whole"].contains("uncertainty_of"));
 }
 
+TEST(MachineAccounts, ADomainOfWhichAPartIsUnknownIsNotTold) {
+  json whole = metered();
+  whole["sources"].push_back({{"domain", "dram"}, {"source", "rapl"}, {"kind", "measured"}});
+  json none = whole, part = whole;
+  for (json* machine : {&whole, &part}) (*machine)["whole"]["joules"]["dram"] = 10;
+  whole["whole"]["uncertainty_of"] = {{"dram", {1, 2, 3}}};
+  part["whole"]["uncertainty_of"] = json::object();
+  EXPECT_EQ(sum_of({whole, whole})["whole"]["joules"]["dram"], 20);
+  for (const json& other : {none, part}) {
+    const json sum = sum_of({whole, other});
+    EXPECT_EQ(sum["whole"]["joules"], total(2000));
+    EXPECT_FALSE(sum["whole"].value("uncertainty_of", json::object()).contains("dram"));
+    EXPECT_EQ(sum_of({other, whole})["whole"]["joules"], total(2000));
+    EXPECT_EQ(sum_of({other})["whole"]["joules"], total(1000));
+  }
+  EXPECT_EQ(sum_of({whole, metered()})["whole"]["joules"]["dram"], 10);  // it has none
+}
+
 TEST(MachineAccounts, TheMachinesAreToldFromOthers) {
   json first = metered(), second = metered();
   first["machine"] = "a";

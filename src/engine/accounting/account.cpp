@@ -80,7 +80,7 @@ void put_joules(json& line, const energy::Charge& charge, const energy::Sampler&
     }
     if (known == 0) continue;
     joules[domain] = sum_j;
-    if (known < zones.size()) continue;  // nobody knows what the other parts used
+    if (known < zones.size()) continue;  // the energy of the other parts is unknown
     uncertainties[domain] = {off.sampling_j, off.is_bounded ? json(off.sensor_j) : json(nullptr),
                              off.attribution_j};
   }
@@ -98,7 +98,7 @@ void put_joules(json& line, const energy::Charge& charge, const energy::Sampler&
 void put_ends(json& line, const energy::Charges& charges, const energy::Sampler& sampler,
               bool has_total) {
   if (has_total) line["ends_j"] = charges.ends_off_j.back();
-  if (!line.contains("uncertainty_of")) return;
+  line.emplace("uncertainty_of", json::object());  // a domain that it lacks is known in part
   for (const auto& [domain, zones] : zones_by_domain(sampler)) {
     if (!line["uncertainty_of"].contains(domain)) continue;
     std::array<double, 2> ends{};

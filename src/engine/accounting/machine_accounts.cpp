@@ -99,11 +99,27 @@ void take_longest(json& to, const json& more, const char* key) {
   to[key] = std::max(to[key].get<double>(), more[key].get<double>());
 }
 
+// Returns the domains of a machine that have a source, and of which this line tells nothing, or of
+// a part only.
+std::set<std::string> unknown_domains(const json& machine) {
+  const json& whole = machine["whole"];
+  const json known = known_joules(whole);
+  std::set<std::string> unknown;
+  for (const json& source : machine["sources"]) {
+    const std::string domain = source["domain"];
+    const bool is_whole =
+        !whole.contains("uncertainty_of") || whole["uncertainty_of"].contains(domain);
+    if (!known.contains(domain) || !is_whole) unknown.insert(domain);
+  }
+  return unknown;
+}
+
 class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
  public:
   void add(const json& machine) {
     ++machines_;
     hosts_.insert(machine.value("machine", ""));
+    unknown_.merge(unknown_domains(machine));
     if (!known_joules(machine["whole"]).contains("total")) ++unmetered_;
     if (sum_.is_null()) {
       sum_ = machine;
@@ -124,6 +140,10 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     if (unmetered_ > 0) sum_["unmetered"] = unmetered_;
     sum_["phases"] = json::array();
     for (const auto& key : order_) sum_["phases"].push_back(std::move(phases_[key]));
+    for (const char* const by_domain : {"joules", "uncertainty_of", "ends_of"}) {
+      if (!sum_["whole"].contains(by_domain)) continue;
+      for (const std::string& domain : unknown_) sum_["whole"][by_domain].erase(domain);
+    }
     return std::move(sum_);
   }
 
@@ -213,7 +233,8 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     phase.erase("uncertainty_j");
   }
 
-  std::set<std::string> hosts_;  // digests
+  std::set<std::string> hosts_;    // digests
+  std::set<std::string> unknown_;  // domains that the sum must not tell, as it would lack a part
   std::uint64_t machines_ = 0;
   std::uint64_t unmetered_ = 0;  // machines without a total
   json sum_;
