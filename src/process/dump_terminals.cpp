@@ -90,10 +90,12 @@ Status take_down_terminals(DumpWork& work) {
     if (terminal.has_packets) continue;
     DIAPAUSE_TRY_ASSIGN(const Borrowed master, Borrowed::of(work.terminals[i].master_here,
                                                             work.terminals[i].master_number));
-    DIAPAUSE_TRY_ASSIGN(terminal.output, take_output(master.number()));
-    if (terminal.is_hung_up || work.terminals[i].here == 0) continue;
-    DIAPAUSE_TRY_ASSIGN(std::vector<TypedInput> typed, take_input(master.number()));
-    for (TypedInput& one : typed) {
+    const bool has_program = !terminal.is_hung_up && work.terminals[i].here != 0;
+    DIAPAUSE_TRY_ASSIGN(
+        Unread unread, take_unread(master.number(),
+                                   has_program ? TerminalInput::is_taken : TerminalInput::is_left));
+    terminal.output = std::move(unread.output);
+    for (TypedInput& one : unread.typed) {
       one.terminal = static_cast<std::uint32_t>(i);
       work.result.job.typed.push_back(std::move(one));
     }

@@ -90,13 +90,8 @@ class OpenEnd {
     room.resize(static_cast<std::size_t>(got));
     return room;
   }
-  bool has_input() const {
-    int waiting = 0;
-    return ::ioctl(file_, FIONREAD, &waiting) == 0 && waiting > 0;
-  }
-  // The kernel passes on what was typed in a thread of its own. To be asked for input lets it do so
-  // first.
-  void await_input() const { poll_for(file_, POLLIN, 0); }
+  // Returns whether what a program writes does not get through now.
+  bool is_stopped() const { return (poll_for(file_, POLLOUT, 0) & POLLOUT) == 0; }
 
  private:
   explicit OpenEnd(int file) : file_(file) { ::tcgetattr(file_, &settings_); }
@@ -115,7 +110,7 @@ termios plain_settings(const termios& from) {
   return plain;
 }
 
-cc_t byte_not_in(const ByteVector& bytes) {
+cc_t byte_not_in(ByteView bytes) {
   for (unsigned value = 1; value < 256; ++value) {
     const bool is_line_end = value == '\n' || value == '\r';
     if (!is_line_end && std::ranges::find(bytes, static_cast<std::byte>(value)) == bytes.end()) {
@@ -139,57 +134,113 @@ Status type(int master, ByteView bytes) {
   return fail(Code::io, "what was typed at a pseudo-terminal cannot be given back to it");
 }
 
-Status type_again(int master, const OpenEnd& end, const TypedInput& one) {
-  constexpr int kPass_us = 2000;
-  termios settings = plain_settings(end.settings());
-  ByteVector bytes = one.bytes;
-  const bool is_ended = !bytes.empty() && bytes.back() == std::byte{'\n'};
-  if (one.is_line && !is_ended) {
-    settings.c_cc[VEOF] = byte_not_in(bytes);
-    bytes.push_back(static_cast<std::byte>(settings.c_cc[VEOF]));
-  }
+// Types bytes behind which the terminal has room for one more. The kernel passes them on in a
+// thread of its own, by the settings that the terminal has when it comes to that. Therefore a byte
+// is typed behind them that stops the output of the terminal, and this returns when that has
+// stopped. The output must have room, so that nothing else keeps it from getting through.
+Status type_and_await(int master, const OpenEnd& end, termios settings, ByteVector bytes) {
+  const termios before = settings;
+  end.set(before);  // the output goes on, if a user has stopped it
+  settings.c_cc[VSTOP] = byte_not_in(bytes);
+  settings.c_iflag |= IXON;
+  bytes.push_back(static_cast<std::byte>(settings.c_cc[VSTOP]));
   end.set(settings);
   DIAPAUSE_TRY(type(master, bytes));
-  end.await_input();
-  // Behind a complete line the kernel passes on more at its own time.
-  ::usleep(kPass_us);
+  constexpr int kLooksInMs = 20;
+  for (int look = 0; !end.is_stopped(); ++look) {
+    if (look == kWriteLimit_ms * kLooksInMs)
+      return fail(Code::io, "what was typed at a pseudo-terminal does not come to it");
+    ::usleep(1000 / kLooksInMs);
+  }
+  end.set(before);
   return {};
 }
 
+// A part is so short that there is a byte that it has not.
+Status type_again(int master, const OpenEnd& end, const TypedInput& one) {
+  constexpr std::size_t kPart = 128;
+  const bool is_ended = !one.bytes.empty() && one.bytes.back() == std::byte{'\n'};
+  ByteView rest = one.bytes;
+  do {
+    const ByteView part = rest.first(std::min(rest.size(), kPart));
+    rest = rest.subspan(part.size());
+    termios settings = plain_settings(end.settings());
+    ByteVector bytes(part.begin(), part.end());
+    if (one.is_line && !is_ended && rest.empty()) {
+      settings.c_cc[VEOF] = byte_not_in(bytes);
+      bytes.push_back(static_cast<std::byte>(settings.c_cc[VEOF]));
+    }
+    DIAPAUSE_TRY(type_and_await(master, end, settings, std::move(bytes)));
+  } while (!rest.empty());
+  return {};
+}
+
+// The kernel holds so many bytes of input, a mark for each line without an end among them. What is
+// typed beyond is passed on when programs have read.
 Status type_all_again(int master, const std::vector<TypedInput>& typed) {
+  constexpr std::size_t kMostHeld = 4096 - 2;
   if (typed.empty()) return {};
   DIAPAUSE_TRY_ASSIGN(const OpenEnd end, OpenEnd::of(master));
-  for (const TypedInput& one : typed) DIAPAUSE_TRY(type_again(master, end, one));
+  std::size_t held = 0;
+  for (const TypedInput& one : typed) {
+    held += one.bytes.size() + 1;
+    DIAPAUSE_TRY(held < kMostHeld ? type_again(master, end, one) : type(master, one.bytes));
+  }
   return {};
+}
+
+// Returns the input, which is out of the terminal then. A line that is not complete can be read
+// only from a terminal that keeps no lines. A read that finds nothing has had the kernel pass on
+// all that was typed.
+Result<std::vector<TypedInput>> read_input(int master) {
+  std::vector<TypedInput> typed;
+  DIAPAUSE_TRY_ASSIGN(const OpenEnd end, OpenEnd::of(master));
+  while (end.has_lines()) {
+    auto line = end.read();
+    if (!line) break;
+    typed.push_back({0, true, std::move(*line)});
+  }
+  termios settings = end.settings();
+  settings.c_lflag &= ~static_cast<tcflag_t>(ICANON);
+  settings.c_cc[VMIN] = settings.c_cc[VTIME] = 0;
+  end.set(settings);
+  ByteVector rest;
+  for (auto part = end.read(); part && !part->empty(); part = end.read())
+    rest.insert(rest.end(), part->begin(), part->end());
+  if (!rest.empty()) typed.push_back({0, false, std::move(rest)});
+  return typed;
+}
+
+// A look for output that finds nothing has had the kernel pass on all that was written.
+ByteVector read_output(int master) {
+  ByteVector taken;
+  std::array<std::byte, 4096> room{};
+  while ((poll_for(master, POLLIN, 0) & POLLIN) != 0) {
+    const ssize_t got = ::read(master, room.data(), room.size());
+    if (got <= 0) break;
+    taken.insert(taken.end(), room.begin(), room.begin() + got);
+  }
+  return taken;
+}
+
+// Input is given back first, while the output has room.
+Status give_back(int master, const Unread& unread) {
+  const Status typed = type_all_again(master, unread.typed);
+  const Status written = unread.output.empty() ? Status{} : write_as_it_is(master, unread.output);
+  return typed ? written : typed;
 }
 
 }  // namespace
 
-// A line that is not complete can be read only from a terminal that keeps no lines.
-Result<std::vector<TypedInput>> take_input(int master) {
-  std::vector<TypedInput> typed;
-  {
-    DIAPAUSE_TRY_ASSIGN(const OpenEnd end, OpenEnd::of(master));
-    end.await_input();
-    while (end.has_lines()) {
-      auto line = end.read();
-      if (!line) break;
-      typed.push_back({0, true, std::move(*line)});
-    }
-    termios settings = end.settings();
-    settings.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    settings.c_cc[VMIN] = settings.c_cc[VTIME] = 0;
-    end.set(settings);
-    ByteVector rest;
-    while (end.has_input()) {
-      const auto part = end.read();
-      if (!part || part->empty()) break;
-      rest.insert(rest.end(), part->begin(), part->end());
-    }
-    if (!rest.empty()) typed.push_back({0, false, std::move(rest)});
+// Input comes first, because the terminal may still have to echo it.
+Result<Unread> take_unread(int master, TerminalInput input) {
+  Unread unread;
+  if (input == TerminalInput::is_taken) {
+    DIAPAUSE_TRY_ASSIGN(unread.typed, read_input(master));
   }
-  DIAPAUSE_TRY(type_all_again(master, typed));
-  return typed;
+  unread.output = read_output(master);
+  DIAPAUSE_TRY(give_back(master, unread));
+  return unread;
 }
 
 std::optional<std::uint32_t> number_of_terminal(int master) {
@@ -216,41 +267,23 @@ Result<Terminal> look_at_terminal(int master) {
   return terminal;
 }
 
-Result<ByteVector> take_output(int master) {
-  ByteVector taken;
-  std::array<std::byte, 4096> room{};
-  // Output of a program comes through a thread of the kernel, which may take a moment.
-  constexpr int kSettle_ms = 2;
-  while ((poll_for(master, POLLIN, kSettle_ms) & POLLIN) != 0) {
-    const ssize_t got = ::read(master, room.data(), room.size());
-    if (got <= 0) break;
-    taken.insert(taken.end(), room.begin(), room.begin() + got);
-  }
-  if (taken.empty()) return taken;
-  DIAPAUSE_TRY(write_as_it_is(master, taken));
-  return taken;
-}
-
 Result<int> open_terminal(const Terminal& from, const std::vector<TypedInput>& typed) {
   const int master = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (master < 0) return fail(os_error("making a pseudo-terminal", errno));
   const int unlocked = 0, locked = 1;
   ::ioctl(master, TIOCSPTLCK, &unlocked);
-  Status done;
   if (from.is_hung_up) {
     auto once = open_other_end(master, O_RDWR);
     if (once) ::close(*once);
   }
-  if (!from.output.empty()) done = write_as_it_is(master, from.output);
   termios settings{};
   winsize size{};
   std::memcpy(&settings, from.settings.data(), std::min(from.settings.size(), sizeof settings));
   std::memcpy(&size, from.size.data(), std::min(from.size.size(), sizeof size));
-  if (done &&
-      (::tcsetattr(master, TCSANOW, &settings) != 0 || ::ioctl(master, TIOCSWINSZ, &size) != 0)) {
+  Status done;
+  if (::tcsetattr(master, TCSANOW, &settings) != 0 || ::ioctl(master, TIOCSWINSZ, &size) != 0)
     done = fail(os_error("setting up a pseudo-terminal", errno));
-  }
-  if (done) done = type_all_again(master, typed);
+  if (done) done = give_back(master, {from.output, typed});
   if (from.has_packets) ::ioctl(master, TIOCPKT, &locked);
   if (from.is_locked) ::ioctl(master, TIOCSPTLCK, &locked);
   if (done) return master;
