@@ -224,39 +224,58 @@ Result<std::vector<ByteVector>> waiting_signals_of(pid_t thread, Queue queue) {
   }
 }
 
+namespace {
+
+// Returns the signal that a thread in calls for us has to get when it goes on. All others are
+// masked. The process stands still when it is let go.
+int signal_to_hand_on(const Stop& stop) {
+  return stop.event == 0 && stop.signal == SIGSTOP ? SIGSTOP : 0;
+}
+
+Status run_to_call(pid_t thread, int signal) {
+  return request(PTRACE_SYSCALL, thread, 0, as_pointer(static_cast<unsigned long>(signal)),
+                 "cannot be run to a call");
+}
+
+}  // namespace
+
 Result<std::int64_t> call_at(pid_t thread, std::uint64_t instruction, const Call& call) {
   DIAPAUSE_TRY_ASSIGN(const Registers before, registers_of(thread));
   DIAPAUSE_TRY(set_registers(thread, registers_for_call(call, instruction, before)));
   // The kernel stops the thread before and after the call.
+  int signal = 0;
   for (int stops = 0; stops < 2;) {
-    DIAPAUSE_TRY(request(PTRACE_SYSCALL, thread, 0, nullptr, "cannot be run to a call"));
+    DIAPAUSE_TRY(run_to_call(thread, signal));
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
     if (stop.has_ended)
       return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
     if (stop.event == 0 && stop.signal == (SIGTRAP | 0x80)) ++stops;
+    signal = signal_to_hand_on(stop);
   }
   DIAPAUSE_TRY_ASSIGN(const Registers after, registers_of(thread));
   return result_of(after);
 }
 
 Status enter_call(pid_t thread) {
-  for (;;) {
-    DIAPAUSE_TRY(request(PTRACE_SYSCALL, thread, 0, nullptr, "cannot be run to a call"));
+  for (int signal = 0;;) {
+    DIAPAUSE_TRY(run_to_call(thread, signal));
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
     if (stop.has_ended)
       return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
     if (stop.event == 0 && stop.signal == (SIGTRAP | 0x80)) return {};
+    signal = signal_to_hand_on(stop);
   }
 }
 
 Status run_table(pid_t thread, std::vector<pid_t>* made) {
-  for (;;) {
-    DIAPAUSE_TRY(run_on(thread));
+  for (int signal = 0;;) {
+    DIAPAUSE_TRY(run_on(thread, signal));
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
     if (stop.has_ended)
       return fail(Code::internal, fmt::format("thread {} ended in calls for us", thread));
     if (stop.event == 0 && stop.signal == SIGTRAP) return {};
-    if (stop.event == 0) {
+    signal = signal_to_hand_on(stop);
+    if (stop.event == 0 && signal == 0) {
       return fail(Code::internal,
                   fmt::format("thread {} got signal {} in calls for us", thread, stop.signal));
     }

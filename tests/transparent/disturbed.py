@@ -1,14 +1,15 @@
-"""A test of jobs that are killed, or whose agents are, at any moment."""
+"""Tests of jobs that are killed or stopped, or whose agents are killed, at any moment."""
 
 import contextlib
 import os
 import pathlib
 import random
 import signal
+import subprocess
 import time
 
 import nodes
-from support import Job, Scenario, first_difference, must, until
+from support import LIMIT_S, Job, Scenario, first_difference, must, until
 
 KILLS = 200
 # None of them removes a directory before its end: an earlier version could not go on without it.
@@ -69,4 +70,25 @@ def go_on(number):
     return ["launch", "--name", f"job{number}", "--continue", "--interval", "0.05", "--"]
 
 
-TESTS = {"kills": kills}
+HALTS = 50
+
+
+def halted(place, options):
+    """A process that gets SIGSTOP in a checkpoint stands still after it, and goes on later."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
+    job = scenario.launch()
+    job.wait_for_lines(scenario.lines)
+    command = nodes.children_of(nodes.children_of(job.process.pid)[0])[0]
+    status = pathlib.Path(f"/proc/{command}/status")
+    for _ in range(HALTS):
+        asked = place.start([place.command, "checkpoint", "job", "--check"], subprocess.DEVNULL)
+        time.sleep(random.random() * 0.02)
+        os.kill(command, signal.SIGSTOP)
+        _, errors = asked.communicate(timeout=LIMIT_S)
+        must(asked.returncode == 0, errors)
+        until(lambda: "State:\tT" in status.read_text(), "SIGSTOP is lost")
+        os.kill(command, signal.SIGCONT)
+    scenario.ends_well(job, job.output)
+
+
+TESTS = {"kills": kills, "halted": halted}
