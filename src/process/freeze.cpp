@@ -104,6 +104,19 @@ bool can_be_attached(pid_t process, pid_t thread) {
   return now && now->state != 'Z' && now->state != 'X' && now->tracer_here != ::getpid();
 }
 
+bool has_ended(pid_t process, pid_t thread) {
+  const auto now = status_of(task_directory(process, thread));
+  return !now || now->state == 'Z' || now->state == 'X';
+}
+
+// Lets go of a thread that should stand still. One that does not will stop, and is let go by
+// let_stragglers_go() then.
+Status let_go(pid_t thread) {
+  Status done = detach(thread);
+  if (!done && done.error().os_errno == ESRCH) (void)ask_to_stop(thread);
+  return done;
+}
+
 }  // namespace
 
 std::uint64_t monotonic_ns() {
@@ -268,13 +281,16 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     if (is_known) continue;
     const auto of_thread = status_of(task_directory(process, thread));
     if (!of_thread || of_thread->state == 'Z' || of_thread->state == 'X') continue;
+    Status asked;
     if (of_thread->tracer_here == 0) {
       if (const Status attached = attach(thread); !attached) {
         if (can_be_attached(process, thread)) return fail(attached.error());
         has_changed = true;
         continue;
       }
-      DIAPAUSE_TRY(ask_to_stop(thread));
+      asked = ask_to_stop(thread);
+      has_changed = has_changed || !asked;
+      if (!asked && has_ended(process, thread)) continue;
     } else if (of_thread->tracer_here != ::getpid()) {
       return fail(Code::denied,
                   fmt::format("process {} ({}) is traced by process {}: let that one go first",
@@ -282,6 +298,7 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     }
     known->threads.push_back({});
     known->threads.back().name = {thread, of_thread->id, of_thread->thread_id};
+    if (!asked) return fail(std::move(asked.error()));
     fresh.push_back(thread);
   }
   for (const pid_t thread : fresh) {
@@ -415,7 +432,7 @@ Status FrozenJob::thaw() {
   Status result = put_back();
   for (const FrozenProcess& process : processes_) {
     for (const FrozenThread& thread : process.threads) {
-      Status done = detach(thread.name.here);
+      Status done = let_go(thread.name.here);
       if (result && !done) result = std::move(done);
     }
   }

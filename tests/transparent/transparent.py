@@ -22,6 +22,7 @@ import time
 
 import accounted
 import disturbed
+import failing
 import in_time
 import mapped
 import nodes
@@ -717,7 +718,7 @@ def unmodified_test(name):
 
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
-TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS
+TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | failing.TESTS
 
 
 def leave_network():
