@@ -85,12 +85,21 @@ Status open_door(const StoreRequest& request, const Team* team,
   return {};
 }
 
+// Ranks of Open MPI listen at the first free ports from 1024 on: when a job has ended, another one
+// gets its ports and keeps it from being restarted. With 0 they get ports that the kernel chooses.
+void let_kernel_choose_ports() {
+  for (const char* const name : {"OMPI_MCA_btl_tcp_port_min_v4", "OMPI_MCA_btl_tcp_port_min_v6"}) {
+    if (config::value_in(sys::environment(), name).empty()) sys::set_environment(name, "0");
+  }
+}
+
 // Starts the command of a job on one node, which finds the library for verbs that can be
 // checkpointed.
 Result<process::Keeper> launch_alone(const LaunchRequest& request, const process::Watch& watch) {
   if (const std::string folder = fabric::library_folder(sys::own_program()); !folder.empty()) {
     sys::put_first_in_list("LD_LIBRARY_PATH", folder);  // the command inherits it
   }
+  let_kernel_choose_ports();
   return process::Keeper::launch(request.command, watch, place_of(nullptr));
 }
 

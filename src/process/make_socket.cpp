@@ -1,6 +1,7 @@
 #include "process/make_socket.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
 
@@ -10,6 +11,7 @@
 #include <filesystem>
 
 #include "process/closed_connections.hpp"
+#include "process/port_holders.hpp"
 #include "process/sockets.hpp"
 
 namespace diapause::process {
@@ -70,10 +72,12 @@ Visit::~Visit() {
 
 Error socket_error(const ByteVector& address, int error) {
   Error made = os_error("making " + text_of_address(address) + " of the job again", error);
-  if (error == EADDRINUSE) {
-    made.code = Code::busy;
-    made.message += ": another program has it by now";
-  }
+  if (error != EADDRINUSE) return made;
+  made.code = Code::busy;
+  const std::string holders = port_of(address) == 0 ? "" : holders_of_port(port_of(address));
+  made.message += fmt::format(
+      ": {} by now, so the job can be restarted when that has ended, or on another machine",
+      holders.empty() ? "another program has it" : holders + " has this port");
   return made;
 }
 

@@ -142,6 +142,47 @@ def mpi(place, options):
     scenario.is_restarted(2)
 
 
+def mpi_beside(place, options):
+    """A job is restarted although another one was started beside it meanwhile."""
+    scenario = Scenario(place,
+                        [options.mpirun, "-n", "2", place.own_copy(options.programs / "ring")])
+    job = scenario.launch()
+    job.wait_for_lines(scenario.lines)
+    job.checkpoint()
+    job.kill()
+    other = Job(place, "launch", "--name", "other", "--", *scenario.command)
+    other.wait_for_lines(scenario.lines)
+    job = Job(place, "restart", "job")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+    scenario.ends_well(other, other.output)
+
+
+LISTENS = """
+import os, socket, time
+door = socket.create_server(("127.0.0.1", 0))
+print(door.getsockname()[1], flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+"""
+
+
+def taken_port(place, options):
+    """If a port of a job is another program's, the restart says whose, and is done later."""
+    del options
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", LISTENS)
+    job.wait_for_lines(1)
+    port = int(job.output())
+    job.checkpoint()
+    job.kill()
+    with socket.create_server(("127.0.0.1", port)):
+        status, _, errors = place.verb("restart", "job")
+        whose = f"process {os.getpid()} (python3)" if os.geteuid() == place.user else "process of"
+        must(status == 125 and f"127.0.0.1:{port}" in errors and whose in errors,
+             f"ended with {status}: {errors}")
+    place.gate.touch()
+    status, _, errors = place.verb("restart", "job")
+    must(status == 0, f"ended with {status}: {errors}")
+
+
 class ScenarioOnNodes(Scenario):
     """A command that runs on several nodes."""
 
@@ -696,7 +737,8 @@ TESTS = {
     "notices": program_test("notices"), "stopped": program_test("stopped"),
     "queued": program_test("queued"), "rights": program_test("rights"), "pages": pages,
     "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
-    "mpi": mpi, "mpi_nodes": mpi_nodes, "across": across, "silent": silent,
+    "mpi": mpi, "mpi_beside": mpi_beside, "mpi_nodes": mpi_nodes,
+    "taken_port": taken_port, "across": across, "silent": silent,
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
     "increments": increments, "carried": carried, "checked": checked, "waiting": waiting,
     "pipeline": pipeline, "interpreter": interpreter, "refused": refused, "rests": rests,
