@@ -314,7 +314,7 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
   // Copying the memory takes a while, in which the job must not depend on this process.
   DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
   if (may_refer) references_.apply(dump, process::References::Effort::read);
-  DumpSource source(dump);
+  DumpSource source(dump, around_.store.copying_threads());
   std::optional<JobStore::Incremental> incremental;
   if (is_incremental()) {
     incremental.emplace(JobStore::Incremental{increments_, dump});

@@ -56,8 +56,8 @@ bool fits(const process::Job& job, const process::StoredContents& contents) {
 
 }  // namespace
 
-DumpSource::DumpSource(const process::Dump& dump)
-    : dump_(dump), processes_(process::encode_job(dump.job)) {}
+DumpSource::DumpSource(const process::Dump& dump, unsigned threads)
+    : dump_(dump), processes_(process::encode_job(dump.job)), threads_(threads) {}
 
 format::ImageIndex DumpSource::index() const {
   format::ImageIndex index;

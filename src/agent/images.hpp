@@ -18,16 +18,19 @@ inline constexpr const char* kProcessesRegion = "processes";
 // object and must not change.
 class DumpSource : public capture::BlockSource {
  public:
-  explicit DumpSource(const process::Dump& dump);
+  // `threads` may copy at the same time.
+  DumpSource(const process::Dump& dump, unsigned threads);
 
   // Returns the index of the image. Its regions are "processes", then "<process>/<address>" or
   // "shared/<number>/<offset>" with hexadecimal addresses and offsets.
   format::ImageIndex index() const;
   Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override;
+  unsigned threads() const override { return threads_; }
 
  private:
   const process::Dump& dump_;
   ByteVector processes_;
+  unsigned threads_;
 };
 
 struct StoredJob {

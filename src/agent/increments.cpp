@@ -21,6 +21,10 @@ process::Extent place_of(const process::Contents& contents, std::uint64_t offset
 // The largest regions come first. A region that follows one whose length has changed moves, and is
 // copied again.
 Status Increments::begin(process::FrozenJob& frozen, process::Dump& dump) {
+  if (is_refuted_) {
+    changes_.give_up("a page of a process was written to without a note of the kernel");
+    slots_.clear();
+  }
   DIAPAUSE_TRY(changes_.note(frozen, dump, ++capture_));
   std::ranges::stable_sort(dump.contents, std::greater{}, &process::Contents::bytes);
   return {};
@@ -49,9 +53,15 @@ void Increments::use(const process::Dump& dump, capture::BlockSource& source, st
   made_ = {capture_, {}};
   for (std::size_t i = 0; i < dump.contents.size(); ++i) {
     const process::Contents& one = dump.contents[i];
-    if (is_of_one_process(one))
-      made_.held[{one.process, one.offset}].offset = laid_out.regions[i + 1].offset;
+    if (!is_of_one_process(one)) continue;
+    made_.held[{one.process, one.offset}] = {
+        laid_out.regions[i + 1].offset, one.bytes,
+        std::vector<std::uint64_t>(laid_out.regions[i + 1].block_count())};
   }
+}
+
+bool Increments::Held::has_block(std::uint64_t at, std::uint64_t length) const {
+  return at < bytes && length == std::min<std::uint64_t>(format::kBlockBytes, bytes - at);
 }
 
 const std::uint64_t* Increments::held_checksum(const process::Contents& contents,
@@ -59,17 +69,16 @@ const std::uint64_t* Increments::held_checksum(const process::Contents& contents
   const Name name{contents.process, contents.offset};
   if (old_ == nullptr || !old_->held.contains(name)) return nullptr;
   const Held& held = old_->held.at(name);
-  const std::size_t block = offset / format::kBlockBytes;
-  const bool is_there = held.offset == made_.held.at(name).offset && block < held.lengths.size() &&
-                        held.lengths[block] == length && offset % format::kBlockBytes == 0;
+  const bool is_there = held.offset == made_.held.at(name).offset && held.has_block(offset, length);
   if (!is_there ||
       changes_.last_change(contents.process, place_of(contents, offset, length)) > old_->capture) {
     return nullptr;
   }
-  return &held.checksums[block];
+  return &held.checksums[offset / format::kBlockBytes];
 }
 
 bool Increments::is_to_be_audited() {
+  const std::scoped_lock lock(audit_);
   audit_due_ += audit_part_;
   if (audit_due_ < 1) return false;
   audit_due_ -= 1;
@@ -88,13 +97,12 @@ Result<std::uint64_t> Increments::copy(std::size_t region, std::uint64_t offset,
     DIAPAUSE_TRY_ASSIGN(checksum, source_->copy(region, offset, to));
   }
   if (held != nullptr && checksum != *held) {
-    changes_.give_up("a page of a process was written to without a note of the kernel");
-    slots_.clear();
+    const std::scoped_lock lock(audit_);
+    is_refuted_ = true;
     return fail(Code::again, "a block that counts as unchanged has changed");
   }
   Held& made = made_.held.at({contents.process, contents.offset});
-  made.checksums.push_back(checksum);
-  made.lengths.push_back(to.size());
+  made.checksums[offset / format::kBlockBytes] = checksum;
   return checksum;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +35,9 @@ class Increments : public capture::BlockSource {
   void use(const process::Dump& dump, capture::BlockSource& source, std::uint64_t content,
            const format::ImageIndex& laid_out);
   // Fails with Code::again if a block has changed that counts as unchanged. Nothing is watched from
-  // then on.
+  // the next begin() on.
   Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override;
+  unsigned threads() const override { return source_->threads(); }
   // The image is complete, and the slot holds it from now on under that number.
   void keep(std::uint64_t content);
 
@@ -45,8 +47,9 @@ class Increments : public capture::BlockSource {
   // This is memory of one process in an image.
   struct Held {
     std::uint64_t offset = 0;  // place in the image
-    std::vector<std::uint64_t> checksums;
-    std::vector<std::uint64_t> lengths;  // lengths of the blocks
+    std::uint64_t bytes = 0;
+    std::vector<std::uint64_t> checksums;  // of the blocks
+    bool has_block(std::uint64_t at, std::uint64_t length) const;
   };
   using Name = std::pair<std::uint32_t, std::uint64_t>;  // the process and the address
   struct Content {
@@ -62,7 +65,9 @@ class Increments : public capture::BlockSource {
   std::uint64_t capture_ = 0;
   std::map<std::uint64_t, Content> slots_;
   double audit_part_;
-  double audit_due_ = 0;
+  std::mutex audit_;      // held to change what follows
+  double audit_due_ = 0;  // blocks
+  bool is_refuted_ = false;
 
   // These belong to the capture under way.
   const process::Dump* dump_ = nullptr;

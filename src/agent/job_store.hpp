@@ -14,6 +14,7 @@
 #include "agent/increments.hpp"
 #include "base/log.hpp"
 #include "capture/block_source.hpp"
+#include "capture/capturer.hpp"
 #include "config/settings.hpp"
 #include "engine/job/decision.hpp"
 #include "engine/node/captures.hpp"
@@ -56,6 +57,9 @@ class JobStore {
   config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
   std::vector<std::string> referenced_files() const {
     return context_->settings.capture.referenced_files;
+  }
+  unsigned copying_threads() const {
+    return capture::copying_threads(context_->settings.capture, 1);
   }
   double audit_percent() const { return context_->settings.capture.audit_percent; }
   // Captures `source` in an image. If only that fails, the result says so, and store() must still

@@ -16,6 +16,8 @@ class BlockSource {
   // Copies `to.size()` bytes of region number `region`, beginning at `offset` in it, and returns
   // their format::checksum64.
   virtual Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) = 0;
+  // Returns how many threads may call copy() at the same time.
+  virtual unsigned threads() const { return 1; }
 };
 
 // A source for regions in memory, which must not change while the source is used.

@@ -6,6 +6,7 @@
 
 #include "capture/stream_writer.hpp"
 #include "format/checksum.hpp"
+#include "sys/shares.hpp"
 
 namespace diapause::capture {
 namespace {
@@ -53,16 +54,28 @@ std::uint64_t image_bytes(const format::ImageIndex& index, std::uint64_t index_o
 Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index,
                                     std::uint64_t index_offset, const format::ImageHeader& identity,
                                     MutableBytes to) {
-  DIAPAUSE_TRY(for_each_block(
-      index,
-      [&](std::size_t r, std::uint64_t offset, std::uint64_t length,
-          std::uint64_t block) -> Status {
-        DIAPAUSE_TRY_ASSIGN(
-            const std::uint64_t checksum,
-            source.copy(r, offset, to.subspan(index.regions[r].offset + offset, length)));
-        index.regions[r].block_checksums[block] = checksum;
-        return {};
-      }));
+  constexpr std::size_t kLeastShare = 8;  // blocks, for which a thread is worth its start
+  struct Block {
+    std::size_t region;
+    std::uint64_t offset, length, number;
+  };
+  std::vector<Block> blocks;
+  DIAPAUSE_TRY(for_each_block(index,
+                              [&](std::size_t r, std::uint64_t offset, std::uint64_t length,
+                                  std::uint64_t number) -> Status {
+                                blocks.push_back({r, offset, length, number});
+                                return {};
+                              }));
+  const auto copy_share = [&](std::size_t begin, std::size_t end) -> Status {
+    for (const Block& one : std::span(blocks).subspan(begin, end - begin)) {
+      format::Region& region = index.regions[one.region];
+      DIAPAUSE_TRY_ASSIGN(
+          region.block_checksums[one.number],
+          source.copy(one.region, one.offset, to.subspan(region.offset + one.offset, one.length)));
+    }
+    return {};
+  };
+  DIAPAUSE_TRY(sys::in_shares(blocks.size(), source.threads(), kLeastShare, copy_share));
   return complete_mapping(std::move(index), index_offset, identity, to);
 }
 
