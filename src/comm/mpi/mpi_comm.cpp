@@ -159,10 +159,13 @@ class MpiComm : public Comm {
       relay_->carry_out(is_over);
       return status;
     }
+    // Where ranks share a processor, one that keeps it busy keeps another one from what it waits
+    // for.
+    const Waiting waiting = crowd_ > 1 ? Waiting::patient : waiting_;
     const auto begin = std::chrono::steady_clock::now();
     while (!is_over()) {
       if (meanwhile_) meanwhile_();
-      const Waited pause = pause_after(std::chrono::steady_clock::now() - begin, waiting_, bytes);
+      const Waited pause = pause_after(std::chrono::steady_clock::now() - begin, waiting, bytes);
       pause == Waited::zero() ? std::this_thread::yield() : std::this_thread::sleep_for(pause);
     }
     return status;
