@@ -68,24 +68,15 @@ Status Engine::take_again() {
 }
 
 // Only what is missing: what the other nodes have stays where it is, and is neither copied nor kept
-// twice.
+// twice. The image that was fetched has served its purpose, and its memory may be needed.
 Status Engine::put_back(config::TierKind tier) {
   DIAPAUSE_TRY(scrub_wait());
-  engine::Restart& restart = session_->get();
-  engine::FetchedVersion& fetched = restart.fetched;
-  std::shared_ptr<store::ImageReader> image;
-  if (fetched.lacks_own_image)
-    image = std::make_shared<store::ImageReader>(std::move(fetched.image));
-  DIAPAUSE_TRY_ASSIGN(
-      const Taken taken,
-      capture_->put_back({std::move(image), restart.fetch.take_slot()}, fetched.manifest, tier,
-                         [this] { host_->pin(std::nullopt); }));
-  flights_->add({taken.request,
-                 fetched.manifest.version.number,
-                 fetched.manifest.deepest_level(),
-                 taken.image_bytes,
-                 {},
-                 true});
+  engine::FetchedVersion& fetched = session_->get().fetched;
+  { const store::ImageReader no_longer_needed = std::move(fetched.image); }
+  const std::uint64_t request = capture_->put_back(fetched.manifest, tier);
+  host_->pin(std::nullopt);
+  flights_->add(
+      {request, fetched.manifest.version.number, fetched.manifest.deepest_level(), 0, {}, true});
   catch_up();
   return {};
 }

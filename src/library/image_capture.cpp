@@ -301,96 +301,16 @@ Result<Taken> ImageCapture::take_behind(std::shared_ptr<capture::BlockSource> so
   return taken;
 }
 
-namespace {
-
-// The bytes of an image that somebody else may need, too.
-class SharedImage : public ByteSource {
- public:
-  explicit SharedImage(std::shared_ptr<store::ImageReader> image) : image_(std::move(image)) {}
-  std::uint64_t size() const override { return image_->header().file_bytes; }
-  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
-    return image_->bytes().view(offset, scratch);
-  }
-
- private:
-  std::shared_ptr<store::ImageReader> image_;
-};
-
-Status copy_to(ByteSource& bytes, MutableBytes to) {
-  for (std::uint64_t offset = 0; offset < bytes.size(); offset += kMiB) {
-    const MutableBytes room = to.subspan(offset, std::min(kMiB, bytes.size() - offset));
-    DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes.view(offset, room));
-    if (view.data() != room.data()) std::memcpy(room.data(), view.data(), room.size());
-  }
-  return {};
-}
-
-// An image that lies in its slot already.
-engine::Image image_in(store::Slot slot, const format::RankRecord& record, std::uint32_t rank) {
-  engine::Image image;
-  image.facts = {rank, record.protected_bytes, record.image};
-  image.bytes = capture::memory_bytes(slot.mapping(), record.image.file_bytes);
-  image.slot = std::move(slot);
-  return image;
-}
-
-}  // namespace
-
-// Copies the image as it is, to the last byte, into the slot that lies in `captures` already. The
-// process that keeps it checks it there.
-Status ImageCapture::copy_whole(engine::Captures& captures, const format::RankRecord& record,
-                                const std::shared_ptr<store::ImageReader>& image) try {
-  engine::Image& to = captures.images.front();
-  DIAPAUSE_TRY(to.slot.prepare());
-  auto bytes = std::make_unique<SharedImage>(image);
-  const MutableBytes mapping = to.slot.mapping();
-  DIAPAUSE_TRY(mapping.empty() ? capture::write_bytes(*bytes, to.slot.file())
-                               : copy_to(*bytes, mapping));
-  to.facts = {image->header().owner, record.protected_bytes, record.image};
-  to.bytes = std::move(bytes);
-  return {};
-} catch (const std::exception& error) {
-  return fail(Code::internal, std::string("the copy of an image: ") + error.what());
-}
-
-Result<Taken> ImageCapture::put_back(Fetched fetched, const format::Manifest& manifest,
-                                     config::TierKind tier, std::function<void()> handed_over) {
+std::uint64_t ImageCapture::put_back(const format::Manifest& manifest, config::TierKind tier) {
   end_preparation();
-  const auto captures = std::make_shared<engine::Captures>();
-  captures->completes = manifest.version;
-  captures->decision.number = manifest.version.number;
-  captures->decision.level = manifest.deepest_level();
-  captures->node_tier = captures->capture_tier = tier;
-  captures->times.called_s = captures->times.begun_s = sys::monotonic_s();
-  const format::RankRecord record = manifest.ranks[context_.rank()];
-  const bool is_copied = fetched.image != nullptr && !fetched.slot;
-  const auto use = host_.is_background() ? store::SlotUse::later : store::SlotUse::other;
-  auto slot = host_.acquire(tier, is_copied ? record.image.file_bytes : 0, use);
-  if (!slot) {
-    if (fetched.slot) context_.tiers.find(tier)->give_back(std::move(*fetched.slot));
-    return fail(slot.error());
-  }
-  if (is_copied) captures->images.push_back({{}, std::move(*slot), nullptr});
-  if (fetched.slot)
-    captures->images.push_back(image_in(std::move(*fetched.slot), record, context_.rank()));
-  const double blocked_s = sys::monotonic_s() - captures->times.begun_s;
-  captures->capture_s = captures->times.blocked_s = blocked_s;
-  captures->blocked_s = [blocked_s] { return blocked_s; };
-  Taken taken;
-  taken.image_bytes = captures->images.empty() ? 0 : record.image.file_bytes;
-  taken.request = host_.next_number();
-  const auto hand_over = [this, captures, record, is_copied, image = fetched.image,
-                          handed_over = std::move(handed_over)] {
-    if (is_copied) captures->result = copy_whole(*captures, record, image);
-    host_.submit(std::move(*captures));
-    handed_over();
-  };
-  if (host_.is_background() && is_copied) {
-    drain_.start(context_.settings.async, hand_over);
-  } else {
-    hand_over();
-  }
-  return taken;
+  engine::Captures captures;
+  captures.completes = manifest.version;
+  captures.decision.number = manifest.version.number;
+  captures.decision.level = manifest.deepest_level();
+  captures.node_tier = captures.capture_tier = tier;
+  captures.times.called_s = captures.times.begun_s = sys::monotonic_s();
+  captures.blocked_s = [] { return 0.0; };
+  return host_.submit(std::move(captures));
 }
 
 }  // namespace diapause::library

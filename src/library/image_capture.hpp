@@ -15,7 +15,6 @@
 #include "engine/job/decision.hpp"
 #include "engine/node/captures.hpp"
 #include "library/background_task.hpp"
-#include "store/image_reader.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::library {
@@ -64,16 +63,9 @@ class ImageCapture {
   Result<Taken> take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
                             const engine::Decision& decision, std::function<void()> handed_over);
 
-  // An image that is missing in a tier, and the slot that it lies in, if that is one of this tier.
-  struct Fetched {
-    std::shared_ptr<store::ImageReader> image;  // null if this rank's image is not missing
-    std::optional<store::Slot> slot;
-  };
-  // Asks the background to put back the files of a version that are missing in that tier. An image
-  // without a slot is copied like that of take_behind(), or, without a background, in the call.
-  // Collective.
-  Result<Taken> put_back(Fetched fetched, const format::Manifest& manifest, config::TierKind tier,
-                         std::function<void()> handed_over);
+  // Asks the host to put back the files of a version that are missing in that tier. Returns the
+  // number of the request. Collective.
+  std::uint64_t put_back(const format::Manifest& manifest, config::TierKind tier);
 
   // Prepares a slot in the background for the next capture of these regions, and releases the
   // memory of other slots. It is called while nothing is in flight, and the next capture completes
@@ -98,8 +90,6 @@ class ImageCapture {
                                    store::SlotUse use);
   static Status copy(engine::Captures& captures, const engine::ImagePlan& plan,
                      capture::BlockSource& source);
-  static Status copy_whole(engine::Captures& captures, const format::RankRecord& record,
-                           const std::shared_ptr<store::ImageReader>& image);
   void end_preparation();
   Status begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
                engine::Captures& captures);

@@ -130,7 +130,7 @@ Result<std::vector<std::byte*>> RestartSession::targets_of(const std::vector<std
 Status RestartSession::deliver(const std::vector<std::byte*>& targets) {
   while (true) {
     engine::FetchedVersion& fetched = restart_->fetched;
-    const Status mine = fetched.image.deliver(targets, fetched.reading_threads);
+    const Status mine = restart_->fetch.deliver(fetched.image, targets);
     if (restart_->purpose != engine::Purpose::place) {
       const Status all = engine::agree(context_, mine);
       return all ? all : fail(for_now(all.error()));

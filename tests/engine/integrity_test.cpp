@@ -244,6 +244,24 @@ TEST(Integrity, DamagedCopiesAndParitiesAreNotUsed) {
   }
 }
 
+TEST(Integrity, DamageInWhatALostImageIsComputedFromIsFoundAndOtherFilesAreTaken) {
+  for (const auto& [what, damage] : kDamages) {
+    for (const char* const name : {"r5.img", "g1-p2.img"}) {
+      Shape shape = keeping_two();
+      shape.config += "parity = 2\n";
+      VolatileDisk disk;
+      checkpoint_job(disk, shape, {{6, 3}, {7, 3}});
+      disk.erase(node_directory(disk, "node1"));
+      damage(disk, file_of(disk, 7, "node2", name));
+      const Restarted restarted = restart_job(disk, shape);
+      ASSERT_TRUE(restarted.status) << what << ": " << restarted.status.error().message;
+      EXPECT_EQ(restarted.version, 7u) << what << " of " << name;
+      EXPECT_FALSE(restarted.stepped_back) << what << " of " << name;
+      EXPECT_TRUE(restarted.intact) << what << " of " << name;
+    }
+  }
+}
+
 TEST(Integrity, OneSoundManifestAnywhereIsEnough) {
   Shape shape;
   VolatileDisk disk;

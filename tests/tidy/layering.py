@@ -40,8 +40,9 @@ ROOMS = {
         "job": "",
         "encoding": "",
         "accounting": "job encoding",
-        "node": "job encoding accounting",
-        "restart": "job accounting",
+        "recovery": "job",
+        "node": "job encoding accounting recovery",
+        "restart": "job accounting recovery",
         "host": "job node",
     },
 }

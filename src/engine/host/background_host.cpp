@@ -138,7 +138,7 @@ class BackgroundHost : public Host {
     while (true) {
       if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
       store::Tier* const tier = context_.tiers.find(kind);
-      auto slot = bytes == 0 ? store::Slot() : tier->acquire(bytes, context_.rank(), use);
+      auto slot = tier->acquire(bytes, context_.rank(), use);
       const Status all = agree(context_, slot ? Status{} : fail(slot.error()));
       if (all) return slot;
       if (slot && slot->is_open()) tier->give_back(std::move(*slot));

@@ -39,7 +39,6 @@ class Host {
 
   // Returns a slot for a capture of this rank. Old versions are removed to make room if necessary.
   // `use` is SlotUse::capture or, in the background, SlotUse::later. Collective over the ranks.
-  // A rank that needs no slot asks for 0 bytes.
   virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes,
                                       store::SlotUse use) = 0;
 

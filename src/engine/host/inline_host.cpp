@@ -15,9 +15,8 @@ class InlineHost : public Host {
   Worker worker() const override { return Worker::call; }
 
   Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse) override {
-    const std::vector<std::uint64_t> sizes(bytes == 0 ? 0 : 1, bytes);
-    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, sizes));
-    return slots.empty() ? store::Slot() : std::move(slots.front());
+    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, {bytes}));
+    return std::move(slots.front());
   }
 
   governor::PhaseGuard begin_capture(std::uint64_t bytes) override {

@@ -43,8 +43,7 @@ struct Message {
   std::uint32_t phase_count = 0;  // number of phases to account for
   std::array<Phase, 8> phases{};
   std::int32_t code = 0;  // the base Code of a capture that failed
-  // The name of the image's slot, for a capture that succeeded. For complete it is the same, or
-  // empty if there is no image.
+  // The name of the image's slot, for a capture that succeeded.
   std::array<char, 64> slot_name{};
   sys::FileId slot_id;           // the identity of the slot's file
   std::array<char, 512> text{};  // the error message of a failure

@@ -142,7 +142,7 @@ void NodeWorker::return_unused(const Message& message) {
 
 Status NodeWorker::borrow(const Message& message, std::vector<Image>& images) {
   if (message.code != 0) return fail(static_cast<Code>(message.code), get_text(message.text));
-  if (get_text(message.slot_name).empty()) return {};  // a rank whose image is not missing
+  if (get_text(message.slot_name).empty()) return {};  // nothing was captured
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(message.capture_tier));
   Image image;
   DIAPAUSE_TRY_ASSIGN(image.slot, tier->borrow(get_text(message.slot_name), message.slot_id));

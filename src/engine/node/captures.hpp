@@ -45,8 +45,7 @@ struct Captures {
   // where they are. It is empty if that is impossible.
   std::vector<std::unique_ptr<RawImageSource>> direct;
   bool is_direct = false;  // direct writing is wanted
-  // If set, no new version is made: files of this one are missing. `images` has those of the
-  // missing images that this process has fetched.
+  // If set, no new version is made: files of this one are missing. `images` is empty then.
   std::optional<format::VersionId> completes;
   double capture_s = 0;
   CaptureTimes times;         // blocked_s is 0 during the call

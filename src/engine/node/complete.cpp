@@ -1,14 +1,14 @@
-// Puts back what a version lacks, under its own number and commit: an image that was fetched from
-// elsewhere, and the copies and parities that a node has lost. Files that exist are only read. A
-// restored file is kept only if it equals the lost one to the last byte, and a node says that it
-// has its files when all of them are there. So a process that is killed on the way leaves a version
-// that lacks less.
+// Puts back what a version lacks, under its own number and commit: images, copies and parities that
+// a node has lost. Files that exist are only read. A restored file is kept only if it equals the
+// lost one to the last byte, and a node says that it has its files when all of them are there. So a
+// process that is killed on the way leaves a version that lacks less.
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "engine/job/gather.hpp"
 #include "engine/node/levels/group_exchange.hpp"
+#include "engine/node/levels/lost_images.hpp"
 #include "engine/node/levels/parity.hpp"
 #include "engine/node/levels/partner.hpp"
 #include "engine/node/node_engine.hpp"
@@ -42,31 +42,38 @@ Result<redundancy::Holdings> holdings_of(const store::Tier& tier,
   return redundancy::Holdings{found->images, found->parities};
 }
 
-// Names the files that the node of this process lacks, of those for which this process acts.
-struct Lack {
-  std::set<std::uint32_t> images;  // the images of its own ranks
-  std::set<std::uint32_t> copies;  // copies of the images of other ranks
-  std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
-};
-
-Result<Lack> find_lack(const Context& context, const Work& work) {
+// Returns the files that the node of this process lacks, of those for which this process acts.
+Result<std::vector<MissingFile>> find_own_lack(const Context& context, const Work& work) {
   DIAPAUSE_TRY_ASSIGN(const store::Tier* const tier, context.tiers.get(work.node_tier));
   DIAPAUSE_TRY_ASSIGN(const redundancy::Holdings there, holdings_of(*tier, work.manifest.version));
   const Topology& topology = context.topology;
   const auto places =
       redundancy::places(work.manifest, topology.node_of_rank, topology.node_names.size());
-  Lack lack;
+  std::vector<MissingFile> lack;
   for (const std::uint32_t rank : places[topology.node].images) {
-    if (there.images.contains(rank)) continue;
     const bool is_resident = topology.node_of_rank[rank] == topology.node;
     if (!topology.acts_for(is_resident ? rank : work.manifest.ranks[rank].partner)) continue;
-    (is_resident ? lack.images : lack.copies).insert(rank);
+    if (!there.images.contains(rank)) lack.push_back({topology.node, 0, rank, 0});
   }
   for (const auto& [group, member] : places[topology.node].parities) {
     const std::uint32_t host = host_of(topology, work.manifest.groups[group], member);
     if (topology.acts_for(host) && !there.parities.contains({group, member}))
-      lack.parities.insert({group, member});
+      lack.push_back({topology.node, 1, group, member});
   }
+  return lack;
+}
+
+// Returns all files of the version that nodes lack. Collective.
+Result<std::vector<MissingFile>> find_lack(const Context& context, const Work& work) {
+  const auto own = find_own_lack(context, work);
+  const Status found = own ? Status() : fail(own.error());
+  const std::vector<MissingFile> none;
+  DIAPAUSE_TRY_ASSIGN(
+      const Gathered<MissingFile> all,
+      gather_values<MissingFile>(context, found, own ? *own : none, "a list of missing files"));
+  std::vector<MissingFile> lack;
+  for (const std::vector<MissingFile>& of_process : all)
+    lack.insert(lack.end(), of_process.begin(), of_process.end());
   return lack;
 }
 
@@ -79,69 +86,44 @@ const NodeEngine::Step NodeEngine::kPuttingBack[] = {
     {"publish", 1, true, &NodeEngine::publish_again},
 };
 
-// The images that were fetched are checked where they lie now, and all others are opened: the next
-// steps read them.
-Status NodeEngine::put_back_images(Work& work, const Captures& captures) {
-  const auto put_back = [&]() -> Status {
-    DIAPAUSE_TRY(captures.result);
-    DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(work.node_tier));
-    DIAPAUSE_TRY(tier->make_version(work.manifest.version));
-    for (Image& image : work.images) {
-      const std::string name = store::image_name(image.facts.rank);
-      const store::ExpectedImage expected = store::expected_image(work.manifest, image.facts.rank);
-      DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(image.slot), name));
-      DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                          tier->open_image(work.manifest.version, name, expected));
-      DIAPAUSE_TRY(reader.verify());
-    }
+// Afterwards all images are there and open: the next steps read them.
+Status NodeEngine::put_back_images(Work& work, const Captures&) {
+  const format::VersionId& version = work.manifest.version;
+  auto tier = context_.tiers.get(work.node_tier);
+  DIAPAUSE_TRY(agree(context_, tier ? (*tier)->make_version(version) : fail(tier.error())));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<MissingFile> lack, find_lack(context_, work));
+  DIAPAUSE_TRY(fetch_lost_images(context_, catalogue_, work, lack));
+  const auto open_all = [&]() -> Status {
     for (const std::uint32_t rank : context_.topology.acted_for) {
-      const auto is_it = [rank](const Image& image) { return image.facts.rank == rank; };
-      if (std::ranges::any_of(work.images, is_it)) continue;
-      const store::ExpectedImage expected = store::expected_image(work.manifest, rank);
-      const std::string name = store::image_name(rank);
       DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                          tier->open_image(work.manifest.version, name, expected));
+                          (*tier)->open_image(version, store::image_name(rank),
+                                              store::expected_image(work.manifest, rank)));
       const format::RankRecord& record = work.manifest.ranks[rank];
       work.images.push_back({{rank, record.protected_bytes, record.image},
                              {},
                              std::make_unique<KeptImage>(std::move(reader))});
     }
-    std::ranges::sort(work.images, {}, [](const Image& image) { return image.facts.rank; });
     return {};
   };
-  DIAPAUSE_TRY(agree(context_, put_back()));
+  DIAPAUSE_TRY(agree(context_, open_all()));
   work.is_kept = true;
   return {};
 }
 
 Status NodeEngine::put_back_copies(Work& work, const Captures&) {
-  auto lack = find_lack(context_, work);
-  std::vector<std::uint32_t> mine;
-  if (lack) mine.assign(lack->copies.begin(), lack->copies.end());
-  const Status found = lack ? Status() : fail(lack.error());
-  DIAPAUSE_TRY_ASSIGN(const Gathered<std::uint32_t> all,
-                      gather_values<std::uint32_t>(context_, found, mine, "a list of copies"));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<MissingFile> lack, find_lack(context_, work));
   std::set<std::uint32_t> missing;
-  for (const std::vector<std::uint32_t>& of_process : all)
-    missing.insert(of_process.begin(), of_process.end());
+  for (const MissingFile& file : lack) {
+    if (file.is_parity == 0) missing.insert(file.index);
+  }
   return copy_images(context_, catalogue_, work, missing);
 }
 
 Status NodeEngine::put_back_parities(Work& work, const Captures&) {
-  struct Parity {
-    std::uint32_t group, member;
-  };
-  auto lack = find_lack(context_, work);
-  std::vector<Parity> mine;
-  if (lack) {
-    for (const auto& [group, member] : lack->parities) mine.push_back({group, member});
-  }
-  const Status found = lack ? Status() : fail(lack.error());
-  DIAPAUSE_TRY_ASSIGN(const Gathered<Parity> all,
-                      gather_values<Parity>(context_, found, mine, "a list of parities"));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<MissingFile> lack, find_lack(context_, work));
   std::set<std::pair<std::uint32_t, std::uint32_t>> missing;
-  for (const std::vector<Parity>& of_process : all) {
-    for (const Parity& one : of_process) missing.insert({one.group, one.member});
+  for (const MissingFile& file : lack) {
+    if (file.is_parity != 0) missing.insert({file.index, file.member});
   }
   return complete_parity(context_, catalogue_, work, missing);
 }
@@ -160,7 +142,6 @@ Outcome NodeEngine::complete(Captures captures, const Reached& reached) {
   work.manifest = *manifest;
   work.level = captures.decision.level;
   work.node_tier = captures.node_tier;
-  work.images = std::move(captures.images);
   // The manifest names the nodes of today.
   const format::Manifest today = make_manifest(context_, work.manifest.version, 0);
   work.manifest.node_names = today.node_names;
@@ -180,7 +161,6 @@ Outcome NodeEngine::complete(Captures captures, const Reached& reached) {
     suspect_[static_cast<std::size_t>(work.node_tier)] = true;
     is_cut_off_ = is_cut_off_ || result.error().code == Code::comm;
   }
-  give_back_slots(work, captures);
   record(work, captures, result);
   end_period_behind();
   if (!result) work.manifest.levels = 0;

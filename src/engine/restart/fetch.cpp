@@ -1,6 +1,7 @@
 // Gets every rank's image of one version: plan, verify what the plan reads, move and rebuild,
 // verify again; what turns out to be damaged is taken out and the plan is made anew, until it holds
-// or nothing is left.
+// or nothing is left. Where the images that ranks lack go straight into the program's memory, only
+// what arrives is verified; if it is damaged, everything that it came from is.
 #include "engine/restart/fetch.hpp"
 
 #include <fmt/core.h>
@@ -12,12 +13,14 @@
 #include "capture/capture.hpp"
 #include "capture/capturer.hpp"
 #include "engine/job/gather.hpp"
-#include "engine/restart/rebuild.hpp"
+#include "engine/recovery/rebuild.hpp"
+#include "engine/restart/placement.hpp"
 #include "format/wire.hpp"
 #include "redundancy/layout.hpp"
 #include "redundancy/places.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
+#include "sys/thread.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -89,9 +92,7 @@ class Fetch::Fetcher {
         files_(context, version_) {}
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
-  ~Fetcher() { give_back_slot(); }
-
-  std::optional<store::Slot> take_slot() { return std::exchange(slot_, std::nullopt); }
+  ~Fetcher() = default;
 
   Result<FetchedVersion> run() {
     // Every round takes at least one damaged file out, so this ends.
@@ -103,9 +104,11 @@ class Fetch::Fetcher {
         return give_up(missing);
       image_.reset();
       unchecked_.reset();
-      give_back_slot();
+      heads_.clear();
       files_.clear();
       collect_reads();
+      // Their files are put back later, from what the other nodes have.
+      is_placed_at_once_ = purpose_ == Purpose::place && !rebuilds_.empty() && incomplete_in();
       const double start = sys::monotonic_s();
       DIAPAUSE_TRY_ASSIGN(const bool sound, all_sound(verify_reads()));
       const double verified = sys::monotonic_s();
@@ -113,20 +116,35 @@ class Fetch::Fetcher {
       if (!sound) continue;
       DIAPAUSE_TRY_ASSIGN(const bool arrived, all_sound(move()));
       phases_.push_back(
-          make_phase(rebuilds_.empty() ? "fetch" : "rebuild", verified, sys::monotonic_s()));
+          make_phase(computes_images() ? "rebuild" : "fetch", verified, sys::monotonic_s()));
       if (arrived) break;
     }
-    const bool lacks_own_image = plan_.sources[context_.rank()].kind != SourceKind::own_node;
-    return FetchedVersion{manifest_,
-                          std::move(*image_),
-                          reading_threads(),
-                          greatest_error(),
-                          describe_sources(),
-                          needs_healing(),
-                          incomplete_in(),
-                          lacks_own_image,
-                          std::move(unchecked_),
-                          std::exchange(phases_, {})};
+    return FetchedVersion{manifest_,        std::move(*image_),    reading_threads(),
+                          greatest_error(), describe_sources(),    needs_healing(),
+                          incomplete_in(),  std::move(unchecked_), std::exchange(phases_, {})};
+  }
+
+  Status deliver(store::ImageReader& image, std::span<std::byte* const> targets) {
+    if (!is_placed_at_once_) return image.deliver(targets, reading_threads());
+    // A rank reads its own image while it sends to others what they lack.
+    Status own;
+    const auto read_own = [&] { own = image.deliver(targets, reading_threads()); };
+    std::optional<sys::Thread> reading;
+    if (!lacks_image() && serves()) {
+      auto started = sys::Thread::start(read_own);
+      if (started) reading.emplace(std::move(*started));
+    }
+    if (!lacks_image() && !reading) read_own();
+    Placement placement(image.index(), targets, image.name());
+    Status moved;
+    for (std::size_t i = 0; i < rebuilds_.size() && moved; ++i) {
+      moved = execute_rebuild(
+          context_, rebuilds_[i], files_, heads_[i].data,
+          [&](std::uint64_t offset, ByteView bytes) { placement.take(offset, bytes); });
+    }
+    reading.reset();
+    DIAPAUSE_TRY(std::move(moved));
+    return lacks_image() ? placement.result() : own;
   }
 
   Result<bool> was_sound(const Status& mine) {
@@ -148,7 +166,8 @@ class Fetch::Fetcher {
   Bad blame(const Error& why) const {
     const std::uint32_t rank = context_.rank();
     const Source& source = plan_.sources[rank];
-    if (source.kind == SourceKind::rebuild) return make_bad({}, rank, why);
+    if (source.kind == SourceKind::rebuild || (is_placed_at_once_ && lacks_image()))
+      return make_bad({}, rank, why);
     if (source.kind == SourceKind::global) return make_bad(FileRef::global_image(rank), 0, why);
     const bool is_own = source.kind == SourceKind::own_node;
     return make_bad(FileRef::image(rank, is_own ? context_.topology.node : source.node), 0, why);
@@ -184,19 +203,20 @@ class Fetch::Fetcher {
           want({FileRef::image(rank, home), rank});
           break;
         case SourceKind::peer_node:
-          want({FileRef::image(rank, source.node), context_.topology.leaders[source.node]});
+          rebuilds_.push_back(plan_copy(context_.topology, version_, rank, source.node));
           break;
         case SourceKind::global:
           want({FileRef::global_image(rank), rank});
           break;
-        case SourceKind::rebuild: {
+        case SourceKind::rebuild:
           rebuilds_.push_back(plan_rebuild(context_.topology, version_, rank));
-          for (const ServedFile& served : rebuilds_.back().files()) want(served);
           break;
-        }
         case SourceKind::none:
           break;
       }
+    }
+    for (const Rebuild& rebuild : rebuilds_) {
+      for (const ServedFile& served : rebuild.files()) want(served);
     }
   }
   void want(const ServedFile& served) {
@@ -215,8 +235,9 @@ class Fetch::Fetcher {
 
   Status verify(store::ImageReader& reader, const FileRef& file) const {
     // The rank that gets the image checks every block of it. Images that others are rebuilt from
-    // are checked here, because damage to one of several files could not be told from the result.
-    if (purpose_ == Purpose::place && !is_rebuilt_from(file)) return {};
+    // are checked here, because damage to one of several files could not be told from the result,
+    // unless there will be another round for that.
+    if (purpose_ == Purpose::place && (is_placed_at_once_ || !is_rebuilt_from(file))) return {};
     if (!is_own_image(file) || purpose_ == Purpose::copy || purpose_ == Purpose::place) {
       return reader.verify(reading_threads());
     }
@@ -227,14 +248,34 @@ class Fetch::Fetcher {
   bool is_rebuilt_from(const FileRef& file) const {
     return std::any_of(rebuilds_.begin(), rebuilds_.end(), [&](const Rebuild& rebuild) {
       const std::vector<ServedFile> files = rebuild.files();
-      return std::any_of(files.begin(), files.end(),
+      return !rebuild.is_copy() &&
+             std::any_of(files.begin(), files.end(),
                          [&](const ServedFile& served) { return served.file == file; });
     });
   }
 
+  bool computes_images() const {
+    return std::ranges::any_of(rebuilds_, [](const Rebuild& one) { return !one.is_copy(); });
+  }
+
+  // Returns whether this rank reads files for others.
+  bool serves() const {
+    return std::ranges::any_of(rebuilds_, [&](const Rebuild& rebuild) {
+      return std::ranges::any_of(rebuild.files(), [&](const ServedFile& served) {
+        return served.server == context_.rank();
+      });
+    });
+  }
+
+  // Returns whether this rank's image comes from elsewhere.
+  bool lacks_image() const {
+    return std::ranges::any_of(rebuilds_,
+                               [&](const Rebuild& one) { return one.target == context_.rank(); });
+  }
+
   // Files that other images are rebuilt from must be verified before.
   bool may_stay_unchecked() const {
-    return purpose_ == Purpose::map_unchecked && rebuilds_.empty();
+    return purpose_ == Purpose::map_unchecked && !computes_images();
   }
 
   bool is_own_image(const FileRef& file) const {
@@ -253,23 +294,13 @@ class Fetch::Fetcher {
   // Brings this rank's image here, and serves those of others.
   std::vector<Bad> move() {
     std::vector<Bad> bad;
-    for (std::uint32_t rank = 0; rank < plan_.sources.size(); ++rank) {
-      const Source& source = plan_.sources[rank];
-      if (source.kind != SourceKind::peer_node) continue;
-      const std::uint32_t server = context_.topology.leaders[source.node];
-      if (server != context_.rank() && rank != context_.rank()) continue;
-      const FileRef file = FileRef::image(rank, source.node);
-      Status moved = receive_or_serve(file, rank, server);
-      if (!moved) bad.push_back(make_bad(file, 0, moved.error()));
-    }
     for (const Rebuild& rebuild : rebuilds_) {
-      const bool is_target = rebuild.target == context_.rank();
-      auto room = is_target ? make_room(room_for(manifest_, rebuild)) : Room{};
-      Status done = execute_rebuild(context_, manifest_, rebuild, files_,
-                                    room ? room->bytes : MutableBytes{});
-      if (!room) done = fail(room.error());
-      if (done && is_target) done = take_over(std::move(*room), "the rebuilt image");
-      if (!done && is_target) bad.push_back(make_bad({}, rebuild.target, done.error()));
+      const Status done = is_placed_at_once_ ? announce(rebuild) : bring(rebuild);
+      if (done) continue;
+      const Source& source = plan_.sources[rebuild.target];
+      const bool is_file = rebuild.is_copy() && !is_placed_at_once_;
+      bad.push_back(is_file ? make_bad(FileRef::image(rebuild.target, source.node), 0, done.error())
+                            : make_bad({}, rebuild.target, done.error()));
     }
     const Source& mine = plan_.sources[context_.rank()];
     if (mine.kind == SourceKind::own_node || mine.kind == SourceKind::global) {
@@ -287,92 +318,43 @@ class Fetch::Fetcher {
     return bad;
   }
 
-  // Memory for this rank's image: of its own, or that of `slot_`.
-  struct Room {
-    MutableBytes bytes;
-    sys::AlignedBuffer buffer;
-  };
-
-  // Where the image's file is missing, it is made in its place, so that it need not be copied
-  // there.
-  Result<Room> make_room(std::uint64_t bytes) {
-    const auto kind = incomplete_in();
-    if (kind == config::TierKind::memory) {
-      auto slot = context_.tiers.find(*kind)->acquire(bytes, context_.rank());
-      if (slot) slot_ = std::move(*slot);
-    }
-    if (slot_) return Room{slot_->mapping(), {}};
-    DIAPAUSE_TRY_ASSIGN(sys::AlignedBuffer buffer,
-                        sys::AlignedBuffer::allocate(std::max<std::uint64_t>(bytes, 1)));
-    const MutableBytes own = buffer.bytes();
-    return Room{own, std::move(buffer)};
+  // Brings the whole image to the rank that lacks it. Only that rank tells what is wrong with it.
+  Status bring(const Rebuild& rebuild) {
+    const std::uint64_t size = manifest_.ranks[rebuild.target].image.file_bytes;
+    const bool is_target = rebuild.target == context_.rank();
+    auto room = is_target ? sys::AlignedBuffer::allocate(std::max<std::uint64_t>(size, 1))
+                          : sys::AlignedBuffer();
+    // If there is no memory, the messages must still be received.
+    const TakeBytes take = [&](std::uint64_t offset, ByteView bytes) {
+      if (room) std::memcpy(room->bytes().data() + offset, bytes.data(), bytes.size());
+    };
+    DIAPAUSE_TRY(execute_rebuild(context_, rebuild, files_, {0, size}, take));
+    if (!room) return fail(room.error());
+    return is_target ? take_over(std::make_unique<OwnedBytes>(std::move(*room), size), rebuild)
+                     : Status();
   }
 
-  void give_back_slot() {
-    std::optional<store::Slot> slot = take_slot();
-    store::Tier* const tier = context_.tiers.find(config::TierKind::memory);
-    if (slot && tier != nullptr) tier->give_back(std::move(*slot));
+  // Brings only what the rank must know of its image before the data; deliver() does the rest.
+  Status announce(const Rebuild& rebuild) {
+    const std::uint64_t size = manifest_.ranks[rebuild.target].image.file_bytes;
+    DIAPAUSE_TRY_ASSIGN(FetchedHead fetched, fetch_head(context_, rebuild, files_, size));
+    heads_.push_back(std::move(fetched.head));
+    DIAPAUSE_TRY(std::move(fetched.sound));
+    if (rebuild.target != context_.rank()) return {};
+    DIAPAUSE_TRY(take_over(head_bytes(heads_.back(), size), rebuild));
+    if (std::ranges::all_of(image_->index().regions, &format::Region::is_raw)) return {};
+    return fail(Code::corrupt, image_->name() + " is compressed, as no image of a node is");
   }
 
-  Status take_over(Room room, const std::string& name) {
-    const std::uint64_t size = manifest_.ranks[context_.rank()].image.file_bytes;
-    std::unique_ptr<ByteSource> bytes = capture::memory_bytes(room.bytes, size);
-    if (!slot_) bytes = std::make_unique<OwnedBytes>(std::move(room.buffer), size);
+  Status take_over(std::unique_ptr<ByteSource> bytes, const Rebuild& rebuild) {
+    const char* const what = rebuild.is_copy() ? "the image" : "the rebuilt image";
     DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                        store::ImageReader::open(
-                            std::move(bytes), fmt::format("{} of rank {}", name, context_.rank()),
-                            store::expected_image(manifest_, context_.rank())));
+                        store::ImageReader::open(std::move(bytes),
+                                                 fmt::format("{} of rank {}", what, rebuild.target),
+                                                 store::expected_image(manifest_, rebuild.target)));
     if (purpose_ != Purpose::place) DIAPAUSE_TRY(reader.verify(reading_threads()));
     image_ = std::move(reader);
     return {};
-  }
-
-  Status receive_or_serve(const FileRef& file, std::uint32_t target, std::uint32_t server) {
-    const std::uint64_t size = manifest_.ranks[target].image.file_bytes;
-    const bool serves = server == context_.rank();
-    const bool receives = target == context_.rank();
-    Status result;
-    store::ImageReader* reader = nullptr;
-    if (serves) {
-      auto opened = files_.open(file);
-      if (opened) {
-        reader = *opened;
-      } else {
-        result = fail(opened.error());
-      }
-    }
-    Room target_room;
-    if (receives) {
-      auto made = make_room(size);
-      // If there is no memory, the messages must still be received, into a piece that is thrown
-      // away.
-      if (!made) result = fail(made.error());
-      if (made) target_room = std::move(*made);
-    }
-    const MutableBytes whole = target_room.bytes;
-    ByteVector scratch(kRebuildPieceBytes);
-    for (std::uint64_t offset = 0; offset < size; offset += kRebuildPieceBytes) {
-      const std::uint64_t length = std::min(kRebuildPieceBytes, size - offset);
-      const MutableBytes room =
-          whole.empty() ? MutableBytes(scratch).first(length) : whole.subspan(offset, length);
-      ByteView outgoing = MutableBytes(scratch).first(length);
-      if (reader != nullptr) {
-        auto view = reader->bytes().view(offset, MutableBytes(scratch).first(length));
-        if (view) outgoing = *view;
-        if (!view && result) result = fail(view.error());
-      }
-      if (serves && receives) {
-        std::memcpy(room.data(), outgoing.data(), length);
-      } else if (serves) {
-        const comm::Send send{target, outgoing};
-        DIAPAUSE_TRY(context_.comm->exchange({&send, 1}, {}));
-      } else {
-        const comm::Receive receive{server, room};
-        DIAPAUSE_TRY(context_.comm->exchange({}, {&receive, 1}));
-      }
-    }
-    if (receives && result) return take_over(std::move(target_room), "the image");
-    return result;
   }
 
   // Returns true on all ranks if none has found anything bad. Otherwise all ranks take the bad
@@ -401,6 +383,10 @@ class Fetch::Fetcher {
     damaged_ = true;
     may_be_sound_ = may_be_sound_ || bad.may_be_sound();
     if (context_.rank() == 0) context_.log(Severity::warning, bad.why);
+    if (!bad.file && is_placed_at_once_) {
+      purpose_ = Purpose::copy;  // nothing is known of the files that the image came from
+      return;
+    }
     if (!bad.file) {
       not_rebuildable_.insert(bad.rebuilt_rank);
       return;
@@ -510,7 +496,9 @@ class Fetch::Fetcher {
   bool may_be_sound_ = false;  // a part of it may be sound
   std::optional<store::ImageReader> image_;
   std::optional<store::ImageReader> unchecked_;
-  std::optional<store::Slot> slot_;  // the slot in which `image_` lies
+  // Images that ranks lack go straight into the program's memory.
+  bool is_placed_at_once_ = false;
+  std::vector<ImageHead> heads_;  // then one for each rebuild
 };
 
 Fetch::Fetch(const Context& context, StoredVersion version, Purpose purpose)
@@ -521,7 +509,9 @@ Fetch::~Fetch() = default;
 
 Result<FetchedVersion> Fetch::get() { return fetcher_->run(); }
 
-std::optional<store::Slot> Fetch::take_slot() { return fetcher_->take_slot(); }
+Status Fetch::deliver(store::ImageReader& image, std::span<std::byte* const> targets) {
+  return fetcher_->deliver(image, targets);
+}
 
 Result<bool> Fetch::was_sound(const Status& mine) { return fetcher_->was_sound(mine); }
 

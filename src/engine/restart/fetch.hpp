@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace diapause::engine {
 
 // The use that will be made of a version that is fetched.
 enum class Purpose {
-  place,  // regions are read straight into the program's memory, and every block is checked there
-  copy,   // regions are copied into the program's memory, with every block checked before
+  // Regions are read straight into the program's memory by Fetch::deliver(), and every block is
+  // checked there.
+  place,
+  copy,          // regions are copied into the program's memory, with every block checked before
   map_checked,   // regions become memory of the program; every block is checked before
   map_unchecked  // this rank's own file is left to be checked while the program runs
 };
@@ -24,16 +27,15 @@ enum class Purpose {
 // One version's images on all ranks.
 struct FetchedVersion {
   format::Manifest manifest;
-  store::ImageReader image;      // this rank's; verified, but for Purpose::place
+  // This rank's; verified, but for Purpose::place, where it may have nothing but its index.
+  store::ImageReader image;
   unsigned reading_threads = 1;  // so many threads may deliver the image
   double greatest_error = 0;     // greatest error on any rank; 0 if all values are exact
   // Tells people where each rank's image came from: "own node", "peer node1", "parity", "global".
   std::vector<std::string> sources;
   bool needs_healing = false;  // a level the version had does not hold any more
-  // Where nothing but files that are missing does that: the tier that they belong to, and whether
-  // one of them is the image of this rank.
+  // Where nothing but files that are missing does that: the tier that they belong to.
   std::optional<config::TierKind> incomplete_in;
-  bool lacks_own_image = false;
   // This rank's image once more, whose blocks are still to be checked.
   std::optional<store::ImageReader> unchecked;
   std::vector<Phase> phases;  // the phases of the restart so far
@@ -52,15 +54,15 @@ class Fetch {
   // to be damaged, and the system was short of something.
   Result<FetchedVersion> get();
 
+  // Reads every region r with targets[r] not null of the image that get() gave to this rank
+  // straight to that place, and checks every block. After a failure the targets hold no data that
+  // can be used.
+  Status deliver(store::ImageReader& image, std::span<std::byte* const> targets);
+
   // After Purpose::place: `mine` tells whether the image that get() gave to this rank was sound
   // when it was read. Returns true if the images of all ranks were. Otherwise get() gives images
   // from other sources, and checks them before.
   Result<bool> was_sound(const Status& mine);
-
-  // Gives the slot in which this rank's image lies, if it was made in the tier where its file is
-  // missing (FetchedVersion::incomplete_in). It can be called once. The slot must live as long as
-  // the image.
-  std::optional<store::Slot> take_slot();
 
  private:
   class Fetcher;

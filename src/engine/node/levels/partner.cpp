@@ -3,56 +3,11 @@
 #include <cstring>
 #include <span>
 
-#include "capture/stream_writer.hpp"
-#include "engine/node/publish.hpp"
+#include "engine/node/levels/incoming.hpp"
 #include "redundancy/layout.hpp"
-#include "store/names.hpp"
 
 namespace diapause::engine {
 namespace {
-
-// A copy that this rank keeps for another.
-struct Incoming {
-  std::uint32_t owner;
-  std::uint64_t bytes;
-  store::Slot slot;
-};
-
-// Writes the pieces of one copy, from front to back.
-class CopySink {
- public:
-  static Result<CopySink> create(const Incoming& incoming) {
-    CopySink sink(incoming);
-    if (incoming.slot.mapping().empty()) {
-      DIAPAUSE_TRY_ASSIGN(sink.writer_, capture::StreamWriter::create(incoming.slot.file(), 0));
-    }
-    return sink;
-  }
-  std::uint64_t left() const { return incoming_->bytes - done_; }
-  MutableBytes room(std::uint64_t length) {
-    return writer_ ? writer_->room(length) : incoming_->slot.mapping().subspan(done_, length);
-  }
-  Status advance(std::uint64_t length) {
-    done_ += length;
-    return writer_ ? writer_->advance(length) : Status{};
-  }
-  Status finish() { return writer_ ? writer_->finish() : Status{}; }
-
- private:
-  explicit CopySink(const Incoming& incoming) : incoming_(&incoming) {}
-  const Incoming* incoming_;
-  std::uint64_t done_ = 0;
-  std::optional<capture::StreamWriter> writer_;
-};
-
-Result<std::vector<CopySink>> make_sinks(const std::vector<Incoming>& incoming) {
-  std::vector<CopySink> sinks;
-  for (const Incoming& one : incoming) {
-    DIAPAUSE_TRY_ASSIGN(CopySink sink, CopySink::create(one));
-    sinks.push_back(std::move(sink));
-  }
-  return sinks;
-}
 
 // Returns how many bytes travel in one message. Every message makes both ranks wait for each other,
 // so messages between memories are long. Data for a file travel in the pieces in which the file is
@@ -65,7 +20,7 @@ std::uint64_t piece_bytes(config::TierKind tier) {
 // recorded, and the messages continue, so that a rank that waits for them does not hang. Images of
 // several ranks travel side by side in the order of their ranks, by which both sides match them.
 Status transfer(const Context& context, const Work& work, std::span<Image* const> outgoing,
-                const std::vector<Incoming>& incoming, std::vector<CopySink>& sinks,
+                const std::vector<Incoming>& incoming, std::vector<IncomingSink>& sinks,
                 std::span<const sys::AlignedBuffer> scratch) {
   Status result;
   const auto note = [&result](Status step) {
@@ -91,29 +46,10 @@ Status transfer(const Context& context, const Work& work, std::span<Image* const
     }
     if (sends.empty() && receives.empty()) break;
     DIAPAUSE_TRY(context.comm->exchange(sends, receives));
-    for (CopySink& sink : sinks) note(sink.advance(std::min(piece, sink.left())));
+    for (IncomingSink& sink : sinks) note(sink.advance(std::min(piece, sink.left())));
   }
-  for (CopySink& sink : sinks) note(sink.finish());
+  for (IncomingSink& sink : sinks) note(sink.finish());
   return result;
-}
-
-// Keeps a copy, and reads it back from its final place to compare it with what its owner announced.
-Status keep_copy(const Context& context, Catalogue& catalogue, const Work& work, Incoming copy) {
-  const std::string name = store::image_name(copy.owner);
-  const store::ExpectedImage expected = store::expected_image(work.manifest, copy.owner);
-  if (!copy.slot.mapping().empty()) {
-    auto bytes = capture::memory_bytes(copy.slot.mapping(), copy.bytes);
-    DIAPAUSE_TRY_ASSIGN(
-        store::ImageReader reader,
-        store::ImageReader::open(std::move(bytes), "the copy of " + name, expected));
-    DIAPAUSE_TRY(reader.verify());
-    return keep(context, catalogue, work, std::move(copy.slot), name);
-  }
-  DIAPAUSE_TRY(keep(context, catalogue, work, std::move(copy.slot), name));
-  store::Tier* tier = context.tiers.find(work.node_tier);
-  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                      tier->open_image(work.manifest.version, name, expected));
-  return reader.verify();
 }
 
 }  // namespace
@@ -146,7 +82,7 @@ Status copy_images(const Context& context, Catalogue& catalogue, Work& work,
   DIAPAUSE_TRY(agree(context, ready));
   Status mine = transfer(context, work, outgoing, incoming, *sinks, scratch);
   for (Incoming& copy : incoming) {
-    if (mine) mine = keep_copy(context, catalogue, work, std::move(copy));
+    if (mine) mine = keep_incoming(context, catalogue, work, std::move(copy));
   }
   return agree(context, mine);
 }

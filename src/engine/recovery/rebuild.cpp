@@ -1,4 +1,4 @@
-#include "engine/restart/rebuild.hpp"
+#include "engine/recovery/rebuild.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -109,10 +109,11 @@ std::pair<std::uint32_t, std::uint32_t> group_and_member(const format::Manifest&
 Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std::uint32_t rank) {
   const auto [group, member] = group_and_member(*version.manifest, rank);
   const format::Group& g = version.manifest->groups[group];
-  Rebuild rebuild{rank, group, {}};
+  Rebuild rebuild{rank, 0, g.parity, g.chunk_bytes, {}};
   const auto layout =
       redundancy::GroupLayout::create(static_cast<std::uint32_t>(g.members.size()), g.parity);
   if (!layout) return rebuild;
+  rebuild.k = layout->k();
   for (std::uint32_t row = 0; row < layout->n(); ++row) {
     if (layout->holds_parity(member, row)) continue;
     Rebuild::Row planned{
@@ -128,81 +129,130 @@ Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std
   return rebuild;
 }
 
+Rebuild plan_copy(const Topology& topology, const StoredVersion& version, std::uint32_t rank,
+                  std::uint32_t node) {
+  const ServedFile copy{FileRef::image(rank, node), topology.leaders[node]};
+  return {rank, 1, 0, version.manifest->ranks[rank].image.file_bytes, {{0, 0, {{0, copy, 0}}}}};
+}
+
 namespace {
 
-// Bytes of a chunk, as the file's reader gives them; zeros if it cannot.
+// Each exchange makes the ranks wait for each other, so they are few. All chunks together take this
+// much memory, within limits.
+constexpr std::uint64_t kMemoryBytes = 16 * kMiB;
+constexpr std::uint64_t kLeastPieceBytes = 256 * 1024;
+constexpr std::uint64_t kMostPieceBytes = 4 * kMiB;
+// What is computed and used at once stays in the cache.
+constexpr std::uint64_t kStepBytes = 256 * 1024;
+
+// Reads bytes of a chunk to `to`, or zeros if the file cannot be read.
 void read_chunk(FileCache& files, const Rebuild::Chunk& chunk, std::uint64_t offset,
                 MutableBytes to) {
-  std::memset(to.data(), 0, to.size());
-  if (!chunk.served) return;
-  auto reader = files.open(chunk.served->file);
-  if (!reader) return;
-  const bool parity = chunk.served->file.is_parity;
-  if (parity && (*reader)->index().regions.empty()) return;
-  const std::uint64_t base = parity ? (*reader)->index().regions[0].offset : 0;
-  const auto view = (*reader)->bytes().view(base + chunk.offset + offset, to);
-  if (view && view->data() != to.data()) std::memcpy(to.data(), view->data(), to.size());
+  const auto read = [&] {
+    if (!chunk.served) return false;
+    auto reader = files.open(chunk.served->file);
+    if (!reader) return false;
+    const bool is_parity = chunk.served->file.is_parity;
+    if (is_parity && (*reader)->index().regions.empty()) return false;
+    const std::uint64_t base = is_parity ? (*reader)->index().regions[0].offset : 0;
+    const auto view = (*reader)->bytes().view(base + chunk.offset + offset, to);
+    if (view && view->data() != to.data()) std::memcpy(to.data(), view->data(), to.size());
+    return view.has_value();
+  };
+  if (!read()) std::ranges::fill(to, std::byte{0});
 }
 
-// One piece of one row: servers send, the target receives or reads what it serves itself.
-Status gather_piece(const Context& context, const Rebuild& rebuild, const Rebuild::Row& row,
-                    std::uint64_t offset, std::uint64_t length, FileCache& files,
-                    std::vector<ByteVector>& pieces) {
-  std::vector<comm::Send> sends;
-  std::vector<comm::Receive> receives;
-  const std::uint32_t me = context.rank();
-  for (std::size_t i = 0; i < row.chunks.size(); ++i) {
-    const Rebuild::Chunk& chunk = row.chunks[i];
-    const MutableBytes piece = MutableBytes(pieces[i]).first(length);
-    const bool mine = chunk.served ? chunk.served->server == me : rebuild.target == me;
-    if (mine) read_chunk(files, chunk, offset, piece);
-    if (mine && rebuild.target != me) sends.push_back({rebuild.target, piece});
-    if (!mine && rebuild.target == me) receives.push_back({chunk.served->server, piece});
+// What one process does for one rebuild: it reads chunks, gets those of others, or both.
+class Rebuilder {
+ public:
+  Rebuilder(const Context& context, const Rebuild& rebuild, FileCache& files)
+      : context_(context),
+        rebuild_(rebuild),
+        files_(files),
+        is_target_(context.topology.acts_for(rebuild.target)),
+        piece_bytes_(std::clamp(kMemoryBytes / rebuild.k, kLeastPieceBytes, kMostPieceBytes)),
+        pieces_(rebuild.k),
+        decoded_(rebuild.is_copy() ? 0 : kStepBytes) {}
+
+  Status run(const ImageRange& range, const TakeBytes& take) {
+    std::optional<redundancy::ReedSolomon> code;
+    if (!rebuild_.is_copy()) {
+      DIAPAUSE_TRY_ASSIGN(code, redundancy::ReedSolomon::create(rebuild_.k, rebuild_.m));
+    }
+    for (const Rebuild::Row& row : rebuild_.rows) {
+      std::optional<redundancy::ReedSolomon::Decoder> decoder;
+      if (code) {
+        DIAPAUSE_TRY_ASSIGN(decoder, row_decoder(*code, row));
+      }
+      const std::uint64_t row_end = row.target_offset + rebuild_.row_bytes;
+      const std::uint64_t end = std::min(range.end, row_end);
+      for (std::uint64_t at = std::max(range.begin, row.target_offset); at < end;
+           at += piece_bytes_) {
+        const std::uint64_t length = std::min(piece_bytes_, end - at);
+        DIAPAUSE_TRY(gather(row, at - row.target_offset, length));
+        for (std::uint64_t done = 0; is_target_ && done < length; done += kStepBytes)
+          take(at + done, decode(decoder, done, std::min(kStepBytes, length - done)));
+      }
+    }
+    return {};
   }
-  return context.comm->exchange(sends, receives);
-}
 
-Result<redundancy::ReedSolomon::Decoder> row_decoder(const redundancy::ReedSolomon& code,
-                                                     const Rebuild::Row& row) {
-  std::vector<std::uint32_t> available;
-  for (const Rebuild::Chunk& chunk : row.chunks) available.push_back(chunk.position);
-  const std::uint32_t wanted[] = {row.target_position};
-  return code.decoder(available, wanted);
-}
+ private:
+  static Result<redundancy::ReedSolomon::Decoder> row_decoder(const redundancy::ReedSolomon& code,
+                                                              const Rebuild::Row& row) {
+    std::vector<std::uint32_t> available;
+    for (const Rebuild::Chunk& chunk : row.chunks) available.push_back(chunk.position);
+    const std::uint32_t wanted[] = {row.target_position};
+    return code.decoder(available, wanted);
+  }
+
+  // One piece of one row: servers send, and the target receives, or reads what it serves itself.
+  Status gather(const Rebuild::Row& row, std::uint64_t offset, std::uint64_t length) {
+    std::vector<comm::Send> sends;
+    std::vector<comm::Receive> receives;
+    for (std::size_t i = 0; i < row.chunks.size(); ++i) {
+      const Rebuild::Chunk& chunk = row.chunks[i];
+      const bool is_mine =
+          chunk.served ? context_.topology.acts_for(chunk.served->server) : is_target_;
+      if (!is_mine && !is_target_) continue;
+      pieces_[i].resize(std::max<std::size_t>(pieces_[i].size(), length));
+      const MutableBytes piece = MutableBytes(pieces_[i]).first(length);
+      if (is_mine) read_chunk(files_, chunk, offset, piece);
+      if (is_mine && !is_target_) sends.push_back({context_.actor(rebuild_.target), piece});
+      if (!is_mine && is_target_) receives.push_back({context_.actor(chunk.served->server), piece});
+    }
+    return context_.comm->exchange(sends, receives);
+  }
+
+  // Returns bytes of the image, from those of the pieces from `offset` on.
+  ByteView decode(const std::optional<redundancy::ReedSolomon::Decoder>& decoder,
+                  std::uint64_t offset, std::uint64_t length) {
+    if (!decoder) return ByteView(pieces_[0]).subspan(offset, length);
+    std::vector<const std::byte*> available;
+    for (const ByteVector& piece : pieces_) available.push_back(piece.data() + offset);
+    std::byte* const wanted[] = {decoded_.data()};
+    decoder->decode(available, wanted, length);
+    return ByteView(decoded_).first(length);
+  }
+
+  const Context& context_;
+  const Rebuild& rebuild_;
+  FileCache& files_;
+  const bool is_target_;
+  const std::uint64_t piece_bytes_;
+  std::vector<ByteVector> pieces_;  // of the chunks that this process reads or gets
+  ByteVector decoded_;
+};
 
 }  // namespace
 
-std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild) {
-  return rebuild.rows.size() * manifest.groups[rebuild.group].chunk_bytes;
-}
-
-Status execute_rebuild(const Context& context, const format::Manifest& manifest,
-                       const Rebuild& rebuild, FileCache& files, MutableBytes room) {
-  const bool is_target = rebuild.target == context.rank();
+Status execute_rebuild(const Context& context, const Rebuild& rebuild, FileCache& files,
+                       const ImageRange& range, const TakeBytes& take) {
   const std::vector<ServedFile> served = rebuild.files();
-  const bool serves = std::any_of(served.begin(), served.end(), [&](const ServedFile& file) {
-    return file.server == context.rank();
-  });
-  if (!is_target && !serves) return {};
-
-  const format::Group& group = manifest.groups[rebuild.group];
-  const auto n = static_cast<std::uint32_t>(group.members.size());
-  DIAPAUSE_TRY_ASSIGN(const redundancy::ReedSolomon code,
-                      redundancy::ReedSolomon::create(n - group.parity, group.parity));
-  std::vector<ByteVector> pieces(code.k(), ByteVector(kRebuildPieceBytes));
-  for (const Rebuild::Row& row : rebuild.rows) {
-    DIAPAUSE_TRY_ASSIGN(const redundancy::ReedSolomon::Decoder decoder, row_decoder(code, row));
-    for (std::uint64_t offset = 0; offset < group.chunk_bytes; offset += kRebuildPieceBytes) {
-      const std::uint64_t length = std::min(kRebuildPieceBytes, group.chunk_bytes - offset);
-      DIAPAUSE_TRY(gather_piece(context, rebuild, row, offset, length, files, pieces));
-      if (room.empty()) continue;
-      std::vector<const std::byte*> available;
-      for (const ByteVector& piece : pieces) available.push_back(piece.data());
-      std::byte* const wanted[] = {room.data() + row.target_offset + offset};
-      decoder.decode(available, wanted, length);
-    }
-  }
-  return {};
+  const bool serves = std::ranges::any_of(
+      served, [&](const ServedFile& file) { return context.topology.acts_for(file.server); });
+  if (!serves && !context.topology.acts_for(rebuild.target)) return {};
+  return Rebuilder(context, rebuild, files).run(range, take);
 }
 
 }  // namespace diapause::engine

@@ -1,8 +1,11 @@
-// Rebuilding a lost image from its group, and the files that ranks read for each other.
+// Brings an image to a rank that lacks it: from another node that has it, or computed from its
+// group. Ranks read files for each other.
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -11,8 +14,6 @@
 #include "store/image_reader.hpp"
 
 namespace diapause::engine {
-
-inline constexpr std::uint64_t kRebuildPieceBytes = kMiB;
 
 // A file of a version, in a tier of a node or in the global tier.
 struct FileRef {
@@ -54,8 +55,9 @@ class FileCache {
   std::map<FileRef, store::ImageReader> readers_;
 };
 
-// Says how one lost image is computed: from k chunks of others for every row in which the target
-// holds data.
+// Says where the bytes of an image come from that its rank lacks: from k chunks of others for every
+// row in which the rank holds data, or, if another node has the image, from there, as the only
+// chunk of the only row.
 struct Rebuild {
   struct Chunk {
     std::uint32_t position;  // place in the codeword
@@ -67,26 +69,35 @@ struct Rebuild {
   struct Row {
     std::uint32_t target_position;
     std::uint64_t target_offset;  // place in the target's image
-    std::vector<Chunk> chunks;    // k of them
+    std::vector<Chunk> chunks;
   };
-  std::uint32_t target;  // the rank whose image is rebuilt
-  std::uint32_t group;
+  std::uint32_t target = 0;  // the rank that lacks the image
+  std::uint32_t k = 1, m = 0;
+  std::uint64_t row_bytes = 0;  // the last row may reach behind the image's end
   std::vector<Row> rows;
 
+  bool is_copy() const { return m == 0; }
   std::vector<ServedFile> files() const;
 };
 
 // The version's plan must say that this rank can be rebuilt.
 Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std::uint32_t rank);
+// `node` must have the image of this rank.
+Rebuild plan_copy(const Topology& topology, const StoredVersion& version, std::uint32_t rank,
+                  std::uint32_t node);
 
-// The room that the target needs: whole chunks, of which the last may reach behind the image's end.
-std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild);
+// A part of an image.
+struct ImageRange {
+  std::uint64_t begin = 0, end = 0;
+};
 
-// All ranks that read or receive something call this with the same rebuild; the target gets the
-// image's bytes in `room`, unless that is empty: then the others' messages are taken and thrown
-// away. A server that cannot read sends zeros and lets the target's check find out. Ranks not
-// involved return at once.
-Status execute_rebuild(const Context& context, const format::Manifest& manifest,
-                       const Rebuild& rebuild, FileCache& files, MutableBytes room);
+// Takes bytes of the image from `offset` on. They exist only during the call.
+using TakeBytes = std::function<void(std::uint64_t offset, ByteView bytes)>;
+
+// Gives the target this part of its image, from front to back. All processes that act for a rank
+// which reads or receives something call this with the same rebuild and range; others return at
+// once. A server that cannot read sends zeros and lets the target's check find out.
+Status execute_rebuild(const Context& context, const Rebuild& rebuild, FileCache& files,
+                       const ImageRange& range, const TakeBytes& take);
 
 }  // namespace diapause::engine
