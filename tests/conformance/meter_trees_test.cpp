@@ -278,6 +278,27 @@ TEST_F(Trees, OfAStreamSkipCellsWithoutANumber) {
   EXPECT_LE(readings[0].time_s, end_s + (end_s - begin_s));
 }
 
+TEST_F(Trees, OfAStreamChangeAsOftenAsItsLinesTell) {
+  settings_.stream = settings_.root + "/rails.csv";
+  // Returns the interval of a file whose lines are so far apart, and whose values each stand in so
+  // many lines.
+  const auto told = [&](double apart_s, int lines, int repeats) {
+    write("/rails.csv", "time_s,cpu0_w");
+    std::ofstream file(settings_.stream, std::ios::app);
+    for (int line = 0; line < lines; ++line) {
+      const double pause_s = line == lines / 2 ? 3600 : 0;  // the meter was off
+      file << std::fixed << 1000 + line * apart_s + pause_s << "," << 100 + line / repeats << "\n";
+    }
+    file.close();
+    return discover(discover_stream).meter->zones()[0].update_s;
+  };
+  EXPECT_NEAR(told(0.1, 50, 1), 0.1, 1e-5);
+  EXPECT_NEAR(told(10, 50, 1), 10, 1e-5);
+  EXPECT_NEAR(told(0.1, 200, 5), 0.5, 1e-5);  // it is asked more often than it looks
+  EXPECT_EQ(told(0.1, 50, 50), 1);            // nobody can tell
+  EXPECT_EQ(told(0.1, 3, 1), 1);
+}
+
 TEST_F(Trees, OfAStreamLeaveOutLinesOfAnotherTimeAndSaySo) {
   settings_.stream = settings_.root + "/rails.csv";
   write("/rails.csv", "time_s,cpu0_w");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "energy/meters/registry.hpp"
 #include "sys/line_file.hpp"
@@ -21,6 +22,7 @@ constexpr double kRecentS = 5;
 constexpr double kMost =
     1e12;  // W or J; more is no reading, and does not fit into a number of microjoules
 constexpr std::uint64_t kTailBytes = 65536;
+// The file is taken to get new values at this interval where its lines do not tell.
 constexpr double kUsualUpdateS = 1;
 
 std::vector<std::string_view> cells_of(std::string_view line) {
@@ -77,6 +79,41 @@ void name_rail(std::string_view rail, Zone& zone) {
   zone.part = zone.domain == Domain::other ? rail : rail.substr(digits);
 }
 
+// Learns from the lines of a file how often the meter has another value of one column.
+class Rhythm {
+ public:
+  void add(double time_s, double value) {
+    if (last_s_ && time_s > *last_s_) lines_s_.push_back(time_s - *last_s_);
+    last_s_ = time_s;
+    if (value == last_value_) return;
+    if (changed_s_ && time_s > *changed_s_) changes_s_.push_back(time_s - *changed_s_);
+    changed_s_ = time_s;
+    last_value_ = value;
+  }
+
+  // Returns the interval at which values change, or the usual one where few lines tell. The meter
+  // may show a value several times, and one that happens to stay the same tells nothing.
+  double update_s() const {
+    if (lines_s_.size() < kLeast) return kUsualUpdateS;
+    const double changes_s =
+        changes_s_.size() < kLeast ? kUsualUpdateS : std::min(most_of(changes_s_), kUsualUpdateS);
+    return std::clamp(std::max(most_of(lines_s_), changes_s), 0.001, 60.0);
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 3;
+  // Returns an interval that few are longer than: the meter may have been off for a while.
+  static double most_of(std::vector<double> intervals_s) {
+    const auto ninth_tenth =
+        intervals_s.begin() + static_cast<std::ptrdiff_t>(intervals_s.size() * 9 / 10);
+    std::nth_element(intervals_s.begin(), ninth_tenth, intervals_s.end());
+    return *ninth_tenth;
+  }
+
+  std::vector<double> lines_s_, changes_s_;  // intervals
+  std::optional<double> last_s_, changed_s_, last_value_;
+};
+
 class Stream final : public Meter {
  public:
   // `here_s` is added to a time of the file to give sys::monotonic_s().
@@ -99,6 +136,29 @@ class Stream final : public Meter {
   }
 
   Status skip_history() { return file_.skip_to_last(kTailBytes); }
+
+  // Reads the last lines that the file has now. `history` is the same file, from its beginning.
+  Status learn_updates(sys::LineFile history) {
+    DIAPAUSE_TRY(history.next());  // the names of the columns
+    DIAPAUSE_TRY(history.skip_to_last(kTailBytes));
+    std::vector<Rhythm> rhythms(zones_.size());
+    for (std::size_t bytes = 0; bytes < kTailBytes;) {
+      DIAPAUSE_TRY_ASSIGN(const auto line, history.next());
+      if (!line) break;
+      bytes += line->size() + 1;
+      const auto cells = cells_of(*line);
+      const auto time = number_of(cells[0]);
+      for (std::size_t i = 0; time && i < columns_.size(); ++i) {
+        const auto value = value_in(cells, columns_[i]);
+        if (value) rhythms[i].add(*time * time_factor_, *value);
+      }
+    }
+    for (std::size_t i = 0; i < zones_.size(); ++i) {
+      zones_[i].update_s = rhythms[i].update_s();
+      recent_s_ = std::max(recent_s_, 1.5 * zones_[i].update_s);
+    }
+    return {};
+  }
 
   std::string_view name() const override { return "stream"; }
   const std::vector<Zone>& zones() const override { return zones_; }
@@ -139,7 +199,6 @@ class Stream final : public Meter {
     name_rail(name.substr(0, name.size() - suffix.size() - 1), zone);
     zone.quantity = watts != nullptr ? Quantity::power : Quantity::energy;
     zone.resolution_j = zone.unit;
-    zone.update_s = kUsualUpdateS;
     zones_.push_back(std::move(zone));
     columns_.push_back({cell, watts != nullptr ? watts->factor : joules->factor});
     return {};
@@ -150,18 +209,24 @@ class Stream final : public Meter {
     const auto time = number_of(cells[0]);
     if (!time) return;
     const double time_s = *time * time_factor_ + here_s_;
-    const bool is_old = time_s < now_s - kRecentS && !has_recent_;
+    const bool is_old = time_s < now_s - recent_s_ && !has_recent_;
     off_s_ = is_old || time_s > now_s + kRecentS ? time_s - now_s : 0;
     if (off_s_ != 0) return;
     has_recent_ = true;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const auto value =
-          columns_[i].cell < cells.size() ? number_of(cells[columns_[i].cell]) : std::nullopt;
-      if (!value || *value * columns_[i].factor > kMost) continue;
+      const auto value = value_in(cells, columns_[i]);
       // A meter's noise goes below 0 where hardly any power is drawn.
-      out.push_back({i, time_s,
-                     static_cast<std::uint64_t>(std::max(0.0, *value * columns_[i].factor * 1e6))});
+      if (value)
+        out.push_back({i, time_s, static_cast<std::uint64_t>(std::max(0.0, *value * 1e6))});
     }
+  }
+
+  // Returns W or J.
+  static std::optional<double> value_in(const std::vector<std::string_view>& cells,
+                                        const Column& column) {
+    const auto value = column.cell < cells.size() ? number_of(cells[column.cell]) : std::nullopt;
+    if (!value || *value * column.factor > kMost) return std::nullopt;
+    return *value * column.factor;
   }
 
   sys::LineFile file_;
@@ -169,6 +234,7 @@ class Stream final : public Meter {
   double time_factor_ = 1;
   std::vector<Zone> zones_;
   std::vector<Column> columns_;  // one for each zone
+  double recent_s_ = kRecentS;
   bool has_recent_ = false;
   // This is how far the time of the last line was off if that line was left out for it, and else 0.
   double off_s_ = 0;
@@ -185,6 +251,8 @@ Result<std::unique_ptr<Meter>> open(const Environment& environment) {
                                         monotonic_of_unix_s + environment.settings.stream_offset_s);
   DIAPAUSE_TRY(meter->read_head(*line));
   DIAPAUSE_TRY(meter->skip_history());
+  DIAPAUSE_TRY_ASSIGN(auto history, sys::LineFile::open(environment.kernel, path));
+  DIAPAUSE_TRY(meter->learn_updates(std::move(history)));
   return meter;
 }
 
