@@ -247,7 +247,7 @@ Status MpiComm::meet_node(MPI_Comm node) {
   if (!shared.memory) return {};
   memory_.emplace(std::move(*shared.memory));
   place_.emplace(memory_->bytes().data(), shared.place, shared.ranks);
-  const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
+  DIAPAUSE_TRY_ASSIGN(const unsigned processors, processors_of(node));
   crowd_ = (shared.ranks + processors - 1) / processors;
   is_one_node_ = shared.ranks == size_;
   if (is_one_node_) return {};

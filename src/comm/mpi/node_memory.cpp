@@ -1,6 +1,11 @@
 #include "comm/mpi/node_memory.hpp"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+
 #include "comm/mpi/mpi_error.hpp"
+#include "sys/tasks.hpp"
 
 namespace diapause::comm {
 namespace {
@@ -41,6 +46,21 @@ Result<NodeMemory> share_node_memory(MPI_Comm comm, MPI_Comm node,
   if (!is_of_use) result.memory.reset();
   if (result.memory) result.memory->close_handle();
   return result;
+}
+
+Result<unsigned> processors_of(MPI_Comm node) {
+  constexpr std::uint32_t kBits = 64;
+  std::array<std::uint64_t, 128> used{};  // a bit for each processor
+  for (const std::uint32_t processor : sys::usable_cpus()) {
+    if (processor < used.size() * kBits)
+      used[processor / kBits] |= std::uint64_t{1} << processor % kBits;
+  }
+  DIAPAUSE_TRY(check(MPI_Allreduce(MPI_IN_PLACE, used.data(), static_cast<int>(used.size()),
+                                   MPI_UINT64_T, MPI_BOR, node),
+                     "MPI_Allreduce"));
+  int count = 0;
+  for (const std::uint64_t bits : used) count += std::popcount(bits);
+  return static_cast<unsigned>(std::max(count, 1));
 }
 
 }  // namespace diapause::comm

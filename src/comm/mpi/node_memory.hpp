@@ -23,4 +23,8 @@ struct NodeMemory {
 Result<NodeMemory> share_node_memory(MPI_Comm comm, MPI_Comm node,
                                      const std::function<std::uint64_t(std::uint32_t)>& bytes);
 
+// Returns on how many processors the ranks of `node` may run, all together; each of them may be
+// bound to a few. Collective over `node`.
+Result<unsigned> processors_of(MPI_Comm node);
+
 }  // namespace diapause::comm
