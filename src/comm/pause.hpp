@@ -29,6 +29,11 @@ constexpr Waited pause_after(Waited waited, Waiting waiting, std::uint64_t bytes
   return std::clamp(waited / kPart, kShortest, kLongest);
 }
 
+// Returns whether a rank that has waited so long, and does not sleep yet, leaves the processor to
+// other threads between two looks. A thread of low priority, such as one of ours in the background,
+// may then keep it for milliseconds, which is far longer than what is expected soon.
+constexpr bool gives_way_after(Waited waited) { return waited >= std::chrono::microseconds(50); }
+
 // Returns how long a rank sleeps that others will wake, and that must let MPI make progress now and
 // then; 0 means to check again at once. `crowd` is the number of ranks for each processor: where
 // there are several, a rank that keeps a processor busy keeps another one from arriving, and each

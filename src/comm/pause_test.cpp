@@ -29,6 +29,12 @@ TEST(Pause, AnAlertRankKeepsItsOwnBytesMoving) {
   EXPECT_GT(pause_after(1s, Waiting::alert, kBytes), 0us);
 }
 
+TEST(Pause, AnAlertRankKeepsItsProcessorOnlyForWhatComesAtOnce) {
+  EXPECT_FALSE(gives_way_after(0us));
+  EXPECT_FALSE(gives_way_after(20us));
+  EXPECT_TRUE(gives_way_after(200us));
+}
+
 TEST(Pause, APatientRankSleepsAtOnce) {
   EXPECT_EQ(pause_after(0us, Waiting::patient), 20us);
   EXPECT_EQ(pause_after(1s, Waiting::patient), 500us);

@@ -165,10 +165,20 @@ class MpiComm : public Comm {
     const auto begin = std::chrono::steady_clock::now();
     while (!is_over()) {
       if (meanwhile_) meanwhile_();
-      const Waited pause = pause_after(std::chrono::steady_clock::now() - begin, waiting, bytes);
-      pause == Waited::zero() ? std::this_thread::yield() : std::this_thread::sleep_for(pause);
+      const Waited waited = std::chrono::steady_clock::now() - begin;
+      const Waited pause = pause_after(waited, waiting, bytes);
+      if (pause > Waited::zero()) {
+        std::this_thread::sleep_for(pause);
+      } else {
+        look_again(waited);
+      }
     }
     return status;
+  }
+
+  // Is called between two looks of a wait that does not sleep.
+  void look_again(Waited waited) const {
+    if (crowd_ > 1 || gives_way_after(waited)) std::this_thread::yield();
   }
 
   // Starts one non-blocking MPI call and completes it.
@@ -280,7 +290,7 @@ Status MpiComm::await(MeetingPlace::For what, IsSo is_so) {
     if (nap > Waited::zero()) {
       place_->sleep(what, seen, std::chrono::duration<double>(nap).count());
     } else {
-      std::this_thread::yield();
+      look_again(waited);
     }
     if (nap > Waited::zero() || looks % kLooksBetween == 0) DIAPAUSE_TRY(make_progress());
   }
