@@ -264,7 +264,7 @@ Account::Book Account::take_book() {
   return book;
 }
 
-std::string Account::describe(const Book& book) {
+json Account::describe(const Book& book) {
   json machine = {{"time_unix_s", book.to_unix_s},
                   {"seconds", book.to_s - book.from_s},
                   {"gap_s", 0.0},
@@ -304,18 +304,11 @@ std::string Account::describe(const Book& book) {
   if (json processors = processors_of(processor_times_, machine["whole"]); !processors.is_null()) {
     machine["processors"] = std::move(processors);
   }
-  return machine.dump();
+  return machine;
 }
 
-// Delivers the line of all machines. If it cannot be made, the line is lost.
-void Account::deliver(const std::vector<std::string>& machines) const {
-  std::vector<json> accounts;
-  for (const std::string& text : machines) {
-    accounts.push_back(json::parse(text, nullptr, false));
-    if (accounts.back().is_discarded()) return;  // it did not arrive whole
-  }
-  deliver_(add_up(accounts).dump());
-}
+// Delivers the line of all machines.
+void Account::deliver(const std::vector<json>& machines) const { deliver_(add_up(machines)); }
 
 // Does the work in the background. Without energy measurement there is little to compute, and a
 // program that wants no threads gets none.
@@ -327,14 +320,26 @@ void Account::behind(std::function<void()> work) {
 Status Account::end_period(const Context& context) {
   if (is_only_machine_) {
     if (!is_kept_here_) return {};
-    behind([this, book = take_book()] { deliver({describe(book)}); });
+    // There may be thousands of phases, so they are neither copied nor written as text twice.
+    behind([this, book = take_book()] {
+      std::vector<json> machine;
+      machine.push_back(describe(book));
+      deliver(machine);
+    });
     return {};
   }
-  const std::string mine = is_kept_here_ ? describe(take_book()) : "";
+  const std::string mine = is_kept_here_ ? describe(take_book()).dump() : "";
   DIAPAUSE_TRY_ASSIGN(std::vector<std::string> machines, gather_one(*context.comm, mine));
   if (context.comm->rank() != 0) return {};
   std::erase(machines, "");
-  behind([this, machines = std::move(machines)] { deliver(machines); });
+  behind([this, machines = std::move(machines)] {
+    std::vector<json> accounts;
+    for (const std::string& text : machines) {
+      accounts.push_back(json::parse(text, nullptr, false));
+      if (accounts.back().is_discarded()) return;  // it did not arrive whole, and the line is lost
+    }
+    deliver(accounts);
+  });
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,7 +50,7 @@ std::unique_ptr<energy::Sampler> start_sampler(const Context& context);
 class Account {
  public:
   // Takes the fields of a ledger line. It is called in a thread of the account.
-  using Deliver = std::function<void(const std::string& fields)>;
+  using Deliver = std::function<void(nlohmann::json&& fields)>;
   // The objects around the account: where its data come from, and where its lines go.
   struct Environment {
     energy::Sampler* sampler = nullptr;  // must outlive the object; null: energy is not measured
@@ -82,11 +83,11 @@ class Account {
     double to_unix_s = 0;
   };
   Book take_book();
-  std::string describe(const Book& book);
+  nlohmann::json describe(const Book& book);
   // Prepares to tell the job's processor time on this machine from that of other programs.
   // Collective.
   Status open_processor_times(const Context& context, std::span<const std::uint32_t> machine_of);
-  void deliver(const std::vector<std::string>& machines) const;
+  void deliver(const std::vector<nlohmann::json>& machines) const;
   void behind(std::function<void()> work);
 
   bool is_kept_here_ = false;

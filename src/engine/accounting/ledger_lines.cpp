@@ -216,12 +216,12 @@ std::string schedule_line(const ScheduleLine& schedule) {
   return text(line);
 }
 
-std::string energy_line(std::uint32_t incarnation, std::uint64_t number,
-                        const std::string& account) {
-  json line = event("energy", sys::unix_time_ns());
+std::string energy_line(std::uint32_t incarnation, std::uint64_t number, nlohmann::json&& account) {
+  json line = std::move(account);
+  line["schema"] = kLedgerSchema;
+  line["event"] = "energy";
   line["incarnation"] = incarnation;
   line["number"] = number;
-  line.update(json::parse(account));
   return text(line);
 }
 

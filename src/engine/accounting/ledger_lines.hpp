@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,9 +76,8 @@ std::string capture_line(const format::VersionId& version,
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
 // `number` counts the energy lines of a start, from 1. `account` is what Account::end_period()
-// delivers; its time becomes the time of the line.
-std::string energy_line(std::uint32_t incarnation, std::uint64_t number,
-                        const std::string& account);
+// delivers; its time is the time of the line.
+std::string energy_line(std::uint32_t incarnation, std::uint64_t number, nlohmann::json&& account);
 std::string schedule_line(const ScheduleLine& line);
 // Says that so many lines could not be written, and are in no ledger.
 std::string lost_line(std::uint64_t lines);

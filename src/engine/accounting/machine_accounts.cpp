@@ -122,9 +122,9 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     unknown_.merge(unknown_domains(machine));
     if (!known_joules(machine["whole"]).contains("total")) ++unmetered_;
     if (sum_.is_null()) {
-      sum_ = machine;
-      sum_.erase("phases");
-      sum_.erase("machine");
+      for (const auto& [name, value] : machine.items()) {
+        if (name != "phases" && name != "machine") sum_[name] = value;
+      }
     } else {
       for (const char* const part : {"program", "whole"}) add_part(sum_[part], machine[part]);
       for (const char* const longest : {"seconds", "gap_s"}) take_longest(sum_, machine, longest);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/fixed_text.hpp"
 #include "engine/accounting/ledger_lines.hpp"
@@ -249,10 +250,11 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
 
 Status NodeEngine::open_account() {
   return account_.open(
-      context_, {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
-                   if (!ledger_.is_open()) return;
-                   ledger_.append_quietly(energy_line(incarnation_, ++energy_lines_, fields));
-                 }});
+      context_,
+      {sampler_.get(), governor_.actuator(), [this](nlohmann::json&& fields) {
+         if (!ledger_.is_open()) return;
+         ledger_.append_quietly(energy_line(incarnation_, ++energy_lines_, std::move(fields)));
+       }});
 }
 
 // A failure of the ranks to communicate shows in the next collective call.
