@@ -84,6 +84,10 @@ std::uint64_t Mailbox::post(std::uint32_t place, const Message& message) {
   }
   box.messages[number % kRequests] = message;
   box.posted.store(number + 1);
+  // Only the last rank wakes the other process, which would go back to sleep before.
+  std::atomic<std::uint32_t>& posts = shared_->posts[number % kRequests];
+  if (posts.fetch_add(1) + 1 != rank_count_) return number;
+  posts.store(0);
   ++shared_->bell;
   sys::wake_all(shared_->bell);
   return number;

@@ -98,11 +98,13 @@ class Mailbox {
     std::array<char, 1024> text;
   };
   struct Shared {
-    std::atomic<std::uint32_t> bell;  // changes with every post
+    std::atomic<std::uint32_t> bell;  // changes when all ranks have posted a request
     std::atomic<std::uint32_t> news;  // changes with every progress
     std::atomic<std::uint32_t> given_up;
     std::atomic<std::int32_t> stop_signal;
     std::atomic<std::uint64_t> finished;  // number of requests that are finished
+    // How many ranks have posted a request that not all have posted.
+    std::array<std::atomic<std::uint32_t>, kRequests> posts;
     std::array<Entry, kResults> entries;
   };
 
