@@ -203,8 +203,8 @@ std::vector<Part> parts(std::uint32_t ranks_per_node) {
        [](const Job& job) { return static_cast<double>(job.reports.front().size()); }},
       {"reports of all nodes", "bytes", bytes_of_reports},
       {"checkpoint: a rank leaves", "bytes",
-       // These are the decision and the request in words, and two agreements.
-       [](const Job&) { return (sizeof(engine::Decision) + 7) / 8 * 8 + 4 * 8 + 2 * 8.0; }},
+       // These are the decision and the request in words, and whether the rank is prepared.
+       [](const Job&) { return (sizeof(engine::Decision) + 7) / 8 * 8 + 4 * 8 + 8.0; }},
       {"checkpoint: a node sends", "bytes",
        [ranks_per_node](const Job&) { return 1.0 + ranks_per_node * sizeof(engine::ImageFacts); }},
       {"checkpoint: a node receives", "bytes",

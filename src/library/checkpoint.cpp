@@ -32,17 +32,34 @@ Status Engine::usable() const {
 
 // Decides on the next version. Rank 0 determines whether it is skipped, and waits for room if it is
 // not. Collective.
-Result<engine::Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t next_bytes,
-                                       CheckpointInfo& info) {
-  engine::DecisionRequest request{version, level, lossy_restarts_};
+Result<engine::Decision> Engine::begin(CaptureFollows follows, CheckpointInfo& info) {
+  engine::DecisionRequest request{info.version, info.level_asked, lossy_restarts_};
   if (context_->rank() == 0) {
     request.suspect = flights_->take_suspicion();
     const double now_s = sys::monotonic_s();
     request.ends_period = now_s - period_from_s_ >= kPeriod_s;
     if (request.ends_period) period_from_s_ = now_s;
-    request.skip = !make_room_in_flight(next_bytes, info);
+    request.skip = !make_room_in_flight(info.bytes, info);
   }
-  return decider_.decide(*context_, request);
+  request.is_prepared = follows == CaptureFollows::at_once && !request.skip && !request.suspect &&
+                        prepare_capture(info);
+  auto decision = decider_.decide(*context_, request);
+  if (!decision || decision->skip != 0) {
+    capture_->forget_prepared();
+    is_slot_ready_ = false;
+  }
+  return decision;
+}
+
+// Prepares the capture as far as this rank can alone, and returns whether nothing is left to
+// prepare. Versions in flight will give their slots back: another is not taken beside them, but
+// when rank 0 has waited. What the program is yet asked about is prepared after that.
+bool Engine::prepare_capture(const CheckpointInfo& info) {
+  const int level = info.level_asked;
+  if (level < 1 || level > 4 || on_capture_ || (level == 4 && !invariants_.is_empty()))
+    return false;
+  if (!capture_->is_done() || flights_->is_full(info.bytes)) return false;
+  return regions_.check_readable() && capture_->prepare(regions_.index(), level);
 }
 
 // Captures the subject and hands it over. Collective.
@@ -77,10 +94,14 @@ Status Engine::none_is_open() const {
 }
 
 Status Engine::begin_checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
-  const double start = sys::monotonic_s();
   info = {};
   info.version = version;
   info.level_asked = level;
+  return begin_checkpoint(CaptureFollows::later, info);
+}
+
+Status Engine::begin_checkpoint(CaptureFollows follows, CheckpointInfo& info) {
+  const double start = sys::monotonic_s();
   DIAPAUSE_TRY(usable());
   DIAPAUSE_TRY(none_is_open());
   DIAPAUSE_TRY(scrub_wait());  // a checkpoint would make damage look sound
@@ -88,7 +109,7 @@ Status Engine::begin_checkpoint(std::uint64_t version, int level, CheckpointInfo
   report_background(info);
   decided_level_.reset();
   info.bytes = regions_.bytes();
-  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(version, level, info.bytes, info));
+  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(follows, info));
   info.skipped = decision.skip != 0;
   info.blocked_s = sys::monotonic_s() - start;
   if (!info.skipped) open_ = OpenCheckpoint{decision, info, info.blocked_s, {}};
@@ -159,12 +180,16 @@ Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s
   FilesSource memory_and_files(memory, regions_.size(), files_.directory(), open.files);
   capture::BlockSource& source =
       open.files.empty() ? static_cast<capture::BlockSource&>(memory) : memory_and_files;
-  Subject subject{source, regions_.index(), {}, called_s};
-  subject.index.regions.insert(subject.index.regions.end(), open.files.begin(), open.files.end());
+  Subject subject{source, {}, {}, called_s};
+  const bool is_prepared = open.decision.is_prepared != 0;
+  if (!is_prepared) {
+    subject.index = regions_.index();
+    subject.index.regions.insert(subject.index.regions.end(), open.files.begin(), open.files.end());
+  }
   for (const ProtectedRegion& region : regions_) {
     subject.memory.push_back({region.data, region.declaration, capture_->are_devices_about()});
   }
-  if (ready) ready = regions_.check_readable();
+  if (ready && !is_prepared) ready = regions_.check_readable();
   if (info.level_asked == 4 && !invariants_.is_empty()) {
     DIAPAUSE_TRY(engine::agree(*context_, ready));
     DIAPAUSE_TRY(invariants_.apply(*context_, regions_, subject.index));
@@ -174,7 +199,10 @@ Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s
 }
 
 Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
-  DIAPAUSE_TRY(begin_checkpoint(version, level, info));
+  info = {};
+  info.version = version;
+  info.level_asked = level;
+  DIAPAUSE_TRY(begin_checkpoint(CaptureFollows::at_once, info));
   if (info.skipped) return {};
   return end_checkpoint({}, info);
 }

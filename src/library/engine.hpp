@@ -219,8 +219,12 @@ class Engine {
   Status none_is_open() const;
   Status end_checkpoint(Status ready, CheckpointInfo& info);
   Status capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info);
-  Result<engine::Decision> begin(std::uint64_t version, int level, std::uint64_t next_bytes,
-                                 CheckpointInfo& info);
+  // Says when the capture follows the decision. Between the two, the program may change what there
+  // is to capture.
+  enum class CaptureFollows { at_once, later };
+  Status begin_checkpoint(CaptureFollows follows, CheckpointInfo& info);
+  Result<engine::Decision> begin(CaptureFollows follows, CheckpointInfo& info);
+  bool prepare_capture(const CheckpointInfo& info);
   Status checkpoint_from(Subject subject, const engine::Decision& decision, CheckpointInfo& info);
   void catch_up();
   void finish_flights();

@@ -51,8 +51,9 @@ Status Engine::take_again() {
   engine::Restart& restart = session_->get();
   const format::Manifest& old = restart.fetched.manifest;
   CheckpointInfo info;
-  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision,
-                      begin(old.version.number, old.deepest_level(), 0, info));
+  info.version = old.version.number;
+  info.level_asked = old.deepest_level();
+  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(CaptureFollows::later, info));
   format::ImageIndex index = restart.image().index();
   const auto source = std::make_shared<FetchedSource>(std::move(restart.image()));
   if (!host_->is_background()) {

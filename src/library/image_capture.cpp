@@ -169,17 +169,20 @@ std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
   return number;
 }
 
-// Finds a slot in the first tier that has room for the image. With work in the background that is
-// the memory tier, if possible; otherwise it is the tier where the image is to lie finally. An
-// image that should be kept in memory and finds no room there is kept on the node's disk.
+// Returns the tier that a capture is made into if it has room. With work in the background that is
+// the memory tier; otherwise it is the tier where the image is to lie finally.
+config::TierKind ImageCapture::first_tier(const engine::Captures& captures) const {
+  return host_.is_background() ? config::TierKind::memory : captures.node_tier;
+}
+
+// Finds a slot in the first tier that has room for the image. An image that should be kept in
+// memory and finds no room there is kept on the node's disk.
 Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes,
                                                store::SlotUse use) {
-  std::vector<config::TierKind> tiers = {captures.node_tier};
-  if (host_.is_background()) {
-    if (captures.node_tier != config::TierKind::memory)
-      tiers.insert(tiers.begin(), config::TierKind::memory);
-    if (captures.decision.level == 4) tiers.push_back(config::TierKind::global);
-  }
+  std::vector<config::TierKind> tiers = {first_tier(captures)};
+  if (tiers.back() != captures.node_tier) tiers.push_back(captures.node_tier);
+  if (host_.is_background() && captures.decision.level == 4)
+    tiers.push_back(config::TierKind::global);
   const bool has_disk = !context_.settings.local_path.empty();
   if (tiers.back() == config::TierKind::memory && has_disk)
     tiers.push_back(config::TierKind::local);
@@ -205,24 +208,74 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
   return fail(std::move(*why));
 }
 
+bool ImageCapture::prepare(format::ImageIndex index, int level) {
+  forget_prepared();
+  end_preparation();
+  auto plan = engine::lay_out_image(std::move(index));
+  if (!plan) return false;
+  engine::Decision wanted;
+  wanted.level = level;
+  const engine::Captures like = engine::begin_captures(context_, wanted, 0);
+  Prepared prepared{std::move(*plan), first_tier(like), {}};
+  if (!like.is_direct) {
+    prepared.slot = host_.try_acquire(prepared.tier, prepared.plan.bytes());
+    if (!prepared.slot) return false;
+  }
+  prepared_.emplace(std::move(prepared));
+  return true;
+}
+
+void ImageCapture::forget_prepared() {
+  std::optional<Prepared> prepared = std::exchange(prepared_, std::nullopt);
+  if (prepared) give_back(std::move(*prepared));
+}
+
+void ImageCapture::give_back(Prepared prepared) const {
+  store::Tier* const tier = context_.tiers.find(prepared.tier);
+  if (prepared.slot && tier != nullptr) tier->give_back(std::move(*prepared.slot));
+}
+
+// Prepares a capture after the decision. Each rank tries alone once more, because what it was not
+// prepared for may be there by now. If that is not enough, the ranks find out together whose fault
+// it is, and where there is room for all. An image for which there is none is given up.
+Result<ImageCapture::Prepared> ImageCapture::prepare_together(Subject& subject,
+                                                              engine::Captures& captures) {
+  forget_prepared();
+  using Planned = Result<engine::ImagePlan>;
+  Planned planned = subject.ready ? engine::lay_out_image(std::move(subject.index))
+                                  : Planned(fail(subject.ready.error()));
+  Prepared prepared;
+  prepared.tier = first_tier(captures);
+  const bool may_try = planned && captures.decision.suspect == 0 && !captures.is_direct;
+  if (may_try) prepared.slot = host_.try_acquire(prepared.tier, planned->bytes());
+  const bool is_done = planned && (captures.is_direct || prepared.slot);
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t are_all_done, context_.comm->all_min(is_done ? 1 : 0));
+  if (are_all_done == 0) {
+    give_back(std::move(prepared));
+    DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));
+    auto slot = acquire_slot(captures, planned->bytes(), store::SlotUse::capture);
+    if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
+    if (!slot) give_up(captures, slot.error());
+    prepared = {{}, captures.capture_tier, {}};
+    if (slot) prepared.slot = std::move(*slot);
+  }
+  prepared.plan = std::move(*planned);
+  return prepared;
+}
+
 Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decision) {
   end_preparation();
-  using Planned = Result<engine::ImagePlan>;
-  const Planned planned = subject.ready ? engine::plan_image(context_, host_.incarnation(),
-                                                             decision, std::move(subject.index))
-                                        : Planned(fail(subject.ready.error()));
   engine::Captures captures = engine::begin_captures(context_, decision, subject.called_s);
   const double start = captures.times.begun_s;
-  DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));
-  const engine::ImagePlan& plan = *planned;
+  DIAPAUSE_TRY_ASSIGN(Prepared prepared, decision.is_prepared != 0
+                                             ? std::move(*std::exchange(prepared_, std::nullopt))
+                                             : prepare_together(subject, captures));
+  if (prepared.slot) captures.capture_tier = prepared.tier;
+  engine::ImagePlan& plan = prepared.plan;
+  engine::assign(plan, context_, host_.incarnation(), decision);
   Taken taken;
   taken.image_bytes = plan.bytes();
-  if (!captures.is_direct) {
-    auto slot = acquire_slot(captures, taken.image_bytes, store::SlotUse::capture);
-    if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
-    if (slot) capture_now(subject, plan, std::move(*slot), captures);
-    if (!slot) give_up(captures, slot.error());
-  }
+  if (prepared.slot) capture_now(subject, plan, std::move(*prepared.slot), captures);
   if (decision.level == 4 && !host_.is_background()) {
     captures.direct.push_back(std::make_unique<DirectImage>(context_, subject.source, plan));
   }

@@ -53,8 +53,17 @@ class ImageCapture {
     drain_.wait();
   }
 
+  // Prepares what take() will need for these regions and this level, as far as that is possible
+  // without the other ranks: the layout of the image, and room for it. Returns whether it is there.
+  // Comes while is_done(). Not collective.
+  bool prepare(format::ImageIndex index, int level);
+  // Gives it back. Not collective.
+  void forget_prepared();
+
   // Captures the subject and hands it over. The subject's memory must stay until is_done(). Fails
-  // only if nothing was handed over on any rank. Collective.
+  // only if nothing was handed over on any rank. If the decision says that all ranks are prepared,
+  // the capture is of what was passed to prepare(), and the index of the subject is not used.
+  // Collective.
   Result<Taken> take(Subject subject, const engine::Decision& decision);
 
   // Captures an image that was fetched, and not the program's memory; `source` reads it. The copy
@@ -86,6 +95,16 @@ class ImageCapture {
  private:
   ImageCapture(const engine::Context& context, engine::Host& host, engine::LedgerWriter& ledger)
       : context_(context), host_(host), ledger_(ledger) {}
+  // What a capture needs: the layout of the image, and room for it, unless it is not captured into
+  // a slot.
+  struct Prepared {
+    engine::ImagePlan plan;
+    config::TierKind tier = config::TierKind::memory;  // where `slot` lies
+    std::optional<store::Slot> slot;
+  };
+  Result<Prepared> prepare_together(Subject& subject, engine::Captures& captures);
+  void give_back(Prepared prepared) const;
+  config::TierKind first_tier(const engine::Captures& captures) const;
   Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes,
                                    store::SlotUse use);
   static Status copy(engine::Captures& captures, const engine::ImagePlan& plan,
@@ -104,6 +123,7 @@ class ImageCapture {
   engine::Host& host_;
   engine::LedgerWriter& ledger_;
   std::unique_ptr<capture::Capturer> capturer_;
+  std::optional<Prepared> prepared_;
   // This is the tier, other than the best, that a message has reported.
   std::optional<config::TierKind> told_of_capture_in_;
   bool are_devices_about_ = false;

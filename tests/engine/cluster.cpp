@@ -140,6 +140,7 @@ Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
     const std::uint32_t rank = placement.rank(place);
     library::OpenRequest request = make_request(kernel, shape, rank, placement.node(place));
     request.comm = job.comm(place);
+    if (shape.watch_comm) request.comm = shape.watch_comm(std::move(request.comm), rank);
     auto opened = library::Engine::open(std::move(request));
     if (!opened) {
       const std::lock_guard lock(mutex);

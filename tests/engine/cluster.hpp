@@ -39,6 +39,9 @@ struct Shape {
   LogSink log = [](Severity, const std::string&) {};     // called for all ranks, at the same time
   std::function<void(library::OpenRequest& request, std::uint32_t rank)>
       adjust;  // before the instance is opened
+  // Puts something between a rank and its Comm.
+  std::function<std::unique_ptr<comm::Comm>(std::unique_ptr<comm::Comm> comm, std::uint32_t rank)>
+      watch_comm;
 };
 
 // One start of the job: runs `body` on every rank and joins. A rank whose kernel has stopped takes

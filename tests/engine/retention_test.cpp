@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -153,13 +154,18 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
 TEST(Retention, RoomIsMadeByWhatSurvivesLeast) {
   Shape shape;
   shape.config = "[level1]\nkeep = 3\n";
+  // A rank looks for room before the decision, after it, and then with the others.
+  constexpr std::uint64_t kAttempts = 3;
+  std::barrier is_armed(static_cast<std::ptrdiff_t>(shape.ranks));
   VolatileDisk disk;
   FaultKernel kernel(disk);
   const Status opened =
       run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
         for (const auto& [version, level] :
              std::map<std::uint64_t, int>{{1, 3}, {2, 1}, {3, 1}, {4, 1}}) {
-          if (version == 4 && rank == 0) kernel.arm({Fault::fail_once, 0, Call::fallocate, ENOSPC});
+          if (version == 4 && rank == 0)
+            kernel.arm({Fault::fail_once, 0, Call::fallocate, ENOSPC, kAttempts * shape.ranks});
+          if (version == 4) is_armed.arrive_and_wait();
           program.compute(version);
           library::CheckpointInfo info;
           EXPECT_TRUE(take(engine, version, level, info));

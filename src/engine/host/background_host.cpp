@@ -158,6 +158,13 @@ class BackgroundHost : public Host {
     }
   }
 
+  std::optional<store::Slot> try_acquire(config::TierKind kind, std::uint64_t bytes) override {
+    store::Tier* const tier = context_.tiers.find(kind);
+    if (tier == nullptr) return std::nullopt;
+    auto slot = tier->acquire(bytes, context_.rank(), store::SlotUse::capture);
+    return slot ? std::optional(std::move(*slot)) : std::nullopt;
+  }
+
   void keep_slot_ready(std::uint64_t bytes, std::uint64_t least_free,
                        const std::atomic<bool>& stop) override {
     store::Tier* const tier = context_.tiers.find(config::TierKind::memory);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ class Host {
   // `use` is SlotUse::capture or, in the background, SlotUse::later. Collective over the ranks.
   virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes,
                                       store::SlotUse use) = 0;
+  // Returns a slot for a capture of this rank if that is possible without the other ranks: the tier
+  // is in order and has room. Not collective.
+  virtual std::optional<store::Slot> try_acquire(config::TierKind kind, std::uint64_t bytes) = 0;
 
   // Prepares a slot of the memory tier for the next capture of so many bytes, and releases the
   // others. Returns no later than `stop` becomes true. It is called between captures, by the thread

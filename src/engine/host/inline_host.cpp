@@ -19,6 +19,10 @@ class InlineHost : public Host {
     return std::move(slots.front());
   }
 
+  std::optional<store::Slot> try_acquire(config::TierKind kind, std::uint64_t bytes) override {
+    return engine_->try_acquire(kind, bytes);
+  }
+
   governor::PhaseGuard begin_capture(std::uint64_t bytes) override {
     return engine_->begin_capture(bytes);
   }

@@ -33,19 +33,22 @@ Status check_request(const DecisionRequest& mine, const Decision& of_root) {
 
 // Passes rank 0's decision to all ranks, and returns on all whether they have made the same
 // request. The least value of all ranks tells both: only rank 0 has others than the greatest where
-// the decision stands, and equal numbers have the same least and greatest value.
+// the decision stands, and equal numbers have the same least and greatest value. It also tells
+// whether all ranks are prepared.
 Result<bool> share(const Context& context, const DecisionRequest& mine, Decision& decision) {
   static_assert(std::is_trivially_copyable_v<Decision>);
   constexpr std::size_t kWords =
       (sizeof(Decision) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   const auto level = static_cast<std::uint32_t>(mine.level);
-  std::array<std::uint64_t, kWords + 4> words;
+  std::array<std::uint64_t, kWords + 5> words;
   words.fill(UINT64_MAX);
   if (context.rank() == 0) std::memcpy(words.data(), &decision, sizeof decision);
-  const std::uint64_t request[] = {mine.number, ~mine.number, level, ~std::uint64_t{level}};
+  const std::uint64_t request[] = {mine.number, ~mine.number, level, ~std::uint64_t{level},
+                                   mine.is_prepared ? 1U : 0U};
   std::ranges::copy(request, words.begin() + kWords);
   DIAPAUSE_TRY(context.comm->all_min(words));
   std::memcpy(static_cast<void*>(&decision), words.data(), sizeof decision);
+  decision.is_prepared = static_cast<std::uint8_t>(words[kWords + 4]);
   return words[kWords] == ~words[kWords + 1] && words[kWords + 2] == ~words[kWords + 3];
 }
 

@@ -20,10 +20,11 @@ struct Decision {
   std::uint8_t skip = 0;             // too many versions are in flight
   std::uint8_t ends_period = 0;      // a period of the energy account ends afterwards
   std::uint8_t suspect = 0;          // an earlier version was not kept, so the tier may be gone
+  std::uint8_t is_prepared = 0;      // every rank has what DecisionRequest::is_prepared says
   std::uint32_t lossy_restarts = 0;  // the number in format::Manifest
 };
 
-// The request of a front end. The flags of rank 0 count for all ranks.
+// The request of a front end. Of the flags, those of rank 0 count for all ranks, except the last.
 struct DecisionRequest {
   std::uint64_t number = 0;
   int level = 0;
@@ -31,6 +32,9 @@ struct DecisionRequest {
   bool skip = false;
   bool ends_period = false;
   bool suspect = false;
+  // This rank knows the layout of its image and has room for it. Where all ranks do, they need not
+  // agree on that again.
+  bool is_prepared = false;
 };
 
 // Makes the decisions. One object decides for all attempts of an instance, because attempts at one

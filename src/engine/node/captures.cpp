@@ -5,14 +5,24 @@
 
 namespace diapause::engine {
 
-Result<ImagePlan> plan_image(const Context& context, std::uint32_t incarnation,
-                             const Decision& decision, format::ImageIndex index) {
+Result<ImagePlan> lay_out_image(format::ImageIndex index) {
   ImagePlan plan;
   DIAPAUSE_TRY_ASSIGN(plan.index_offset, format::lay_out(index));
   plan.index = std::move(index);
+  return plan;
+}
+
+void assign(ImagePlan& plan, const Context& context, std::uint32_t incarnation,
+            const Decision& decision) {
   plan.identity.version = {incarnation, decision.number, {decision.commit}};
   plan.identity.owner = context.rank();
   plan.identity.rank_count = context.rank_count();
+}
+
+Result<ImagePlan> plan_image(const Context& context, std::uint32_t incarnation,
+                             const Decision& decision, format::ImageIndex index) {
+  DIAPAUSE_TRY_ASSIGN(ImagePlan plan, lay_out_image(std::move(index)));
+  assign(plan, context, incarnation, decision);
   return plan;
 }
 

@@ -64,7 +64,13 @@ struct ImagePlan {
   std::uint64_t bytes() const { return capture::image_bytes(index, index_offset); }
 };
 
-// Returns Code::argument if the regions cannot form an image.
+// Returns the layout of an image of no version yet, and Code::argument if the regions cannot form
+// an image.
+Result<ImagePlan> lay_out_image(format::ImageIndex index);
+// Makes it the plan of this rank's image in a version.
+void assign(ImagePlan& plan, const Context& context, std::uint32_t incarnation,
+            const Decision& decision);
+// Does both.
 Result<ImagePlan> plan_image(const Context& context, std::uint32_t incarnation,
                              const Decision& decision, format::ImageIndex index);
 

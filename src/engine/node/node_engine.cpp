@@ -275,6 +275,14 @@ Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind,
   return slots;
 }
 
+std::optional<store::Slot> NodeEngine::try_acquire(config::TierKind kind, std::uint64_t bytes) {
+  store::Tier* const tier = context_.tiers.find(kind);
+  const bool is_any_suspect = std::ranges::any_of(suspect_, [](bool suspect) { return suspect; });
+  if (tier == nullptr || is_any_suspect) return std::nullopt;
+  auto slot = tier->acquire(bytes, context_.slot_owner(), store::SlotUse::capture);
+  return slot ? std::optional(std::move(*slot)) : std::nullopt;
+}
+
 void NodeEngine::record(const Work& work, const Captures& captures, const Status& result) {
   if (!ledger_.is_open()) return;
   CheckpointLine line;

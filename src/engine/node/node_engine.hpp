@@ -62,6 +62,9 @@ class NodeEngine {
   // for. Old versions are removed to make room if necessary.
   Result<std::vector<store::Slot>> acquire(config::TierKind kind,
                                            const std::vector<std::uint64_t>& sizes);
+  // Returns a slot for one capture if that is possible without other processes: the tier is in
+  // order and has room. Not collective.
+  std::optional<store::Slot> try_acquire(config::TierKind kind, std::uint64_t bytes);
   // Removes an old version from that tier. Returns false if none may be removed.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
 
