@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   diapause_t* diapause = NULL;
   check(diapause_mpi_open(MPI_COMM_WORLD, argv[1], NULL, &diapause));
   Slab slab = {.size = atoi(argv[2])};
-  check(diapause_comm(diapause, &slab.comm)); /* without a rank that is set aside */
+  check(diapause_comm(diapause, &slab.comm)); /* without a dedicated rank */
   if (slab.comm == MPI_COMM_NULL) {
     check(diapause_finish(diapause));
     MPI_Finalize();

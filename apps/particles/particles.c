@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   Channel channel = {.lifetime = atoll(argv[2])};
   check(diapause_mpi_open(MPI_COMM_WORLD, argv[1], NULL, &channel.diapause));
-  check(diapause_comm(channel.diapause, &channel.comm)); /* without a rank that is set aside */
+  check(diapause_comm(channel.diapause, &channel.comm)); /* without a dedicated rank */
   int must_stop = 0;
   if (channel.comm != MPI_COMM_NULL) {
     MPI_Comm_rank(channel.comm, &channel.rank);

@@ -58,7 +58,7 @@ class Job {
   // Waits for what is in flight and keeps everything.
   ~Job();
 
-  // The communicator of the ranks that compute; MPI_COMM_NULL on a rank set aside.
+  // The communicator of the ranks that compute; MPI_COMM_NULL on a dedicated rank.
   MPI_Comm program_comm() const;
 
   // A dedicated rank works here until the others close. Collective.

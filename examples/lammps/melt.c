@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   diapause_t* diapause = NULL;
   check(diapause_mpi_open(MPI_COMM_WORLD, argv[1], NULL, &diapause));
-  MPI_Comm comm; /* without a rank that is set aside */
+  MPI_Comm comm; /* without a dedicated rank */
   check(diapause_comm(diapause, &comm));
   if (comm == MPI_COMM_NULL) {
     check(diapause_finish(diapause));

@@ -226,11 +226,11 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
                               const FillNote* note) {
   Team* const team = ground.team;
   const StoredJob& stored = image->stored();
-  const process::Surroundings around{ground.request.log,
-                                     team == nullptr ? nullptr : &team->others()};
+  const process::OpeningEnvironment environment{ground.request.log,
+                                                team == nullptr ? nullptr : &team->others()};
   const process::ReadContents read = image->reader();
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
-                      process::Openings::open(stored.job, stored.contents, read, around));
+                      process::Openings::open(stored.job, stored.contents, read, environment));
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper,
                       process::Keeper::wait_for_processes(ground.watch, place_of(team)));
   std::unique_ptr<process::FillBehind> behind;
@@ -245,7 +245,7 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
     return agree(team, {});
   };
   auto timed = process::restore(stored.job, openings, stored.contents, read,
-                                {keeper.process(), around.log, go, behind.get()});
+                                {keeper.process(), environment.log, go, behind.get()});
   if (!timed) {
     openings.close_all();
     end_and_wait(keeper);

@@ -77,15 +77,15 @@ void Caretaker::take_every(double interval_s, int level, Wish wish) {
 }
 
 int Caretaker::until_end() {
-  const bool is_first = around_.door != nullptr;
+  const bool is_first = environment_.door != nullptr;
   for (;;) {
     // A checkpoint may have taken the signal that tells of the end.
-    if (const auto status = around_.keeper.exit_status()) return end_of_command(*status);
-    const auto event = around_.watch.wait(what_to_watch(), time_left());
+    if (const auto status = environment_.keeper.exit_status()) return end_of_command(*status);
+    const auto event = environment_.watch.wait(what_to_watch(), time_left());
     if (is_first) do_what_is_due();
     // The end of the job's command is handled before any request.
-    if (const auto status = around_.keeper.exit_status()) return end_of_command(*status);
-    if (is_alone_ && is_abandoned()) around_.keeper.end();
+    if (const auto status = environment_.keeper.exit_status()) return end_of_command(*status);
+    if (is_alone_ && is_abandoned()) environment_.keeper.end();
     if (!event) continue;
     if (event->signal != 0 && is_first) obey_signal(*event);
     if (event->has_knocked) is_first ? answer_door() : obey();
@@ -93,27 +93,27 @@ int Caretaker::until_end() {
 }
 
 int Caretaker::what_to_watch() const {
-  if (around_.door != nullptr) return around_.door->fd();
-  return is_alone_ || has_ended_ ? -1 : around_.team->fd();
+  if (environment_.door != nullptr) return environment_.door->fd();
+  return is_alone_ || has_ended_ ? -1 : environment_.team->fd();
 }
 
 // The first agent lets the others end with the job.
 int Caretaker::end_of_command(int status) {
-  if (around_.door == nullptr) return status;
+  if (environment_.door == nullptr) return status;
   if (finishes_ && status == 0) finish();
-  if (around_.team != nullptr) (void)around_.team->give({Order::end, 0});
-  around_.store.note_end(has_stopped_ ? kStoppedInTime : status);
+  if (environment_.team != nullptr) (void)environment_.team->give({Order::end, 0});
+  environment_.store.note_end(has_stopped_ ? kStoppedInTime : status);
   return has_stopped_ ? kStoppedInTime : status;
 }
 
 void Caretaker::finish() {
-  if (around_.team != nullptr) (void)around_.team->give({Order::finish, 0});
-  if (const Status finished = around_.store.finish(); !finished)
-    around_.request.log(Severity::warning, finished.error().message);
+  if (environment_.team != nullptr) (void)environment_.team->give({Order::finish, 0});
+  if (const Status finished = environment_.store.finish(); !finished)
+    environment_.request.log(Severity::warning, finished.error().message);
 }
 
 bool Caretaker::is_end_watched() const {
-  return around_.door != nullptr && wish_ != Wish::check_only && !has_stopped_;
+  return environment_.door != nullptr && wish_ != Wish::check_only && !has_stopped_;
 }
 
 // Returns how soon something may be due. When the last checkpoint has to begin depends on the
@@ -123,7 +123,7 @@ std::optional<double> Caretaker::time_left() const {
   std::optional<double> left_s;
   if (interval_s_ > 0) left_s = std::max(0.0, next_s_ - sys::monotonic_s());
   if (!is_end_watched()) return left_s;
-  const auto due_s = last_.due_in_s(memory_of_job(around_.keeper.process()));
+  const auto due_s = last_.due_in_s(memory_of_job(environment_.keeper.process()));
   if (!due_s) return left_s;
   const double look_s = std::clamp(*due_s / 2, 0.0, kLongestLook_s);
   return left_s ? std::min(*left_s, look_s) : look_s;
@@ -133,58 +133,60 @@ void Caretaker::do_what_is_due() {
   if (has_stopped_) return;
   if (interval_s_ > 0 && sys::monotonic_s() >= next_s_) take_due();
   if (!is_end_watched()) return;
-  const auto due_s = last_.due_in_s(memory_of_job(around_.keeper.process()));
+  const auto due_s = last_.due_in_s(memory_of_job(environment_.keeper.process()));
   if (due_s && *due_s <= kSoon_s) stop(0);
 }
 
 // A signal of the terminal has reached the job already if that is in the foreground as well.
 void Caretaker::obey_signal(const process::Event& event) {
   if (event.is_of_terminal) {
-    if (!around_.keeper.shares_group()) around_.keeper.signal_command(event.signal);
+    if (!environment_.keeper.shares_group()) environment_.keeper.signal_command(event.signal);
     return;
   }
   const bool stops = is_end_watched() && last_.is_asked_for_by(event.signal);
-  stops ? stop(event.signal) : around_.keeper.signal_command(event.signal);
+  stops ? stop(event.signal) : environment_.keeper.signal_command(event.signal);
 }
 
 // Takes the last checkpoint and ends the job. If that fails, the job goes on, and gets the signal.
 void Caretaker::stop(int signal) {
   const std::string why = signal == 0 ? "the allocation ends" : sys::signal_name(signal);
   const double left_s = last_.left_s(signal);
-  const int level = last_.level(memory_of_job(around_.keeper.process()), left_s);
-  around_.request.log(Severity::information,
-                      fmt::format("{}: stopping with a checkpoint at level {}; {:.0f} s are left",
-                                  why, level, left_s));
+  const int level = last_.level(memory_of_job(environment_.keeper.process()), left_s);
+  environment_.request.log(
+      Severity::information,
+      fmt::format("{}: stopping with a checkpoint at level {}; {:.0f} s are left", why, level,
+                  left_s));
   const auto taken = checkpoint(Wish::last, level);
   if (taken) {
     has_stopped_ = true;
     note_stop(fmt::format("{}: version {} at level {}", why, taken->version, taken->level));
     return;
   }
-  if (around_.keeper.exit_status()) return;
-  around_.request.log(Severity::error,
-                      "the last checkpoint failed, and the job goes on: " + taken.error().message);
+  if (environment_.keeper.exit_status()) return;
+  environment_.request.log(
+      Severity::error, "the last checkpoint failed, and the job goes on: " + taken.error().message);
   if (signal == 0) last_.forget_end();
-  if (signal != 0) around_.keeper.signal_command(signal);
+  if (signal != 0) environment_.keeper.signal_command(signal);
 }
 
 // Tells `diapause run` that the job has stopped, and why.
 void Caretaker::note_stop(const std::string& text) const {
-  around_.request.log(Severity::warning, "the job was stopped in time: " + text);
-  const std::string file = config::value_in(around_.request.environment, "DIAPAUSE_RUN_STOP_FILE");
+  environment_.request.log(Severity::warning, "the job was stopped in time: " + text);
+  const std::string file =
+      config::value_in(environment_.request.environment, "DIAPAUSE_RUN_STOP_FILE");
   if (file.empty()) return;
   const Status noted = sys::append_line(sys::real_kernel(), file, text);
-  if (!noted) around_.request.log(Severity::warning, noted.error().message);
+  if (!noted) environment_.request.log(Severity::warning, noted.error().message);
 }
 
 void Caretaker::take_due() {
   const auto taken = checkpoint(wish_, level_);
-  if (!taken && around_.keeper.exit_status()) return;
+  if (!taken && environment_.keeper.exit_status()) return;
   const std::string why = taken ? "" : taken.error().message;
   const bool is_check = wish_ == Wish::check_only;
   const bool is_known = is_check && why == last_refusal_;
   const char* const what = is_check ? "a checkpoint would fail: " : "a checkpoint failed: ";
-  if (!taken && !is_known) around_.request.log(Severity::warning, what + why);
+  if (!taken && !is_known) environment_.request.log(Severity::warning, what + why);
   last_refusal_ = why;
   next_s_ = sys::monotonic_s() + interval_s_;
 }
@@ -192,13 +194,14 @@ void Caretaker::take_due() {
 // Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being
 // made, a process that is ending), tries again after a pause, in which the job runs on.
 Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
-  if (around_.behind != nullptr) DIAPAUSE_TRY(around_.behind->wait());
+  if (environment_.behind != nullptr) DIAPAUSE_TRY(environment_.behind->wait());
   auto pause = kFirstPause;
   for (int tries = 1;; ++tries, pause *= 2) {
     auto answer = try_checkpoint(wish, level);
     if (answer) return answer;
-    if (around_.keeper.exit_status()) {
-      return fail(Code::not_found, fmt::format("the job '{}' has ended", around_.request.name));
+    if (environment_.keeper.exit_status()) {
+      return fail(Code::not_found,
+                  fmt::format("the job '{}' has ended", environment_.request.name));
     }
     const bool is_of_the_moment =
         answer.error().code == Code::again || answer.error().os_errno == ESRCH;
@@ -209,47 +212,47 @@ Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
 
 // Tries to take a checkpoint once, on all nodes.
 Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
-  if (around_.team != nullptr) {
-    DIAPAUSE_TRY(around_.team->give({order_for(wish), level}));
+  if (environment_.team != nullptr) {
+    DIAPAUSE_TRY(environment_.team->give({order_for(wish), level}));
   }
   auto answer = take_part(wish, level);
-  if (!answer && around_.team != nullptr) around_.team->give_up(answer.error());
+  if (!answer && environment_.team != nullptr) environment_.team->give_up(answer.error());
   return answer;
 }
 
 Status Caretaker::wait_for_others() const {
-  return around_.team == nullptr ? Status{} : around_.team->agree({});
+  return environment_.team == nullptr ? Status{} : environment_.team->agree({});
 }
 
 // Does what this agent does for a checkpoint. The job runs on after a failure, unless bytes that
 // were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
   fabric::Pause verbs;
-  DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(around_.keeper.process()));
+  DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(environment_.keeper.process()));
   DIAPAUSE_TRY(verbs.begin(processes));
   auto answer = take_part_without_verbs(wish, level, verbs);
   // After a checkpoint that failed, the adapters are still held.
   if (const Status connected = verbs.end(); !connected) {
-    around_.request.log(Severity::error, "the job cannot communicate any more, and waits: " +
-                                             connected.error().message);
+    environment_.request.log(Severity::error, "the job cannot communicate any more, and waits: " +
+                                                  connected.error().message);
   }
   return answer;
 }
 
 Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::Pause& verbs) {
-  Team* const team = around_.team;
+  Team* const team = environment_.team;
   Course course;
-  around_.store.mark();
+  environment_.store.mark();
   if (team != nullptr) team->set_patience(Team::Patience::brief);
   DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen,
-                      process::FrozenJob::freeze(around_.keeper.process(), timed_));
+                      process::FrozenJob::freeze(environment_.keeper.process(), timed_));
   // Nothing is looked at before everything stands still on all nodes.
   DIAPAUSE_TRY(wait_for_others());
   course.stopped_s = verbs.since_s().value_or(frozen.since_s());
   course.frozen_s = sys::monotonic_s();
   increments_.changes().announce(frozen);
   DIAPAUSE_TRY_ASSIGN(process::Dump dump,
-                      process::dump(frozen, own_process(), around_.keeper.command(),
+                      process::dump(frozen, own_process(), environment_.keeper.command(),
                                     team == nullptr ? nullptr : &team->others()));
   Answer answer;
   const auto thaw = [&] {
@@ -259,7 +262,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
     verbs.end_early();
     course.thawed_s = sys::monotonic_s();
     answer.stopped_s = *course.thawed_s - course.stopped_s;
-    around_.store.mark();
+    environment_.store.mark();
     return thawed;
   };
   // From here on, what a process sends to another node is not in the image.
@@ -283,7 +286,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
   if (is_last) {
     has_ended_ = true;
     frozen.end();
-    around_.keeper.end();
+    environment_.keeper.end();
   }
   return answer;
 }
@@ -293,7 +296,7 @@ Status Caretaker::store(engine::Captures captures, Answer& answer) {
   // The result that all ranks agree on does not tell an error of the kernel here from others.
   const Status own = captures.result;
   const double capture_s = captures.capture_s;
-  auto stored = around_.store.store(std::move(captures));
+  auto stored = environment_.store.store(std::move(captures));
   if (!stored) return fail(own ? std::move(stored.error()) : own.error());
   answer.version = stored->version;
   answer.level = stored->level;
@@ -314,14 +317,14 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
   // Copying the memory takes a while, in which the job must not depend on this process.
   DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
   if (may_refer) references_.apply(dump, process::References::Effort::read);
-  DumpSource source(dump, around_.store.copying_threads());
+  DumpSource source(dump, environment_.store.copying_threads());
   std::optional<JobStore::Incremental> incremental;
   if (is_incremental()) {
     incremental.emplace(JobStore::Incremental{increments_, dump});
   } else {
     tell_why_all_is_copied();
   }
-  auto captured = around_.store.capture(level, source.index(), source, incremental);
+  auto captured = environment_.store.capture(level, source.index(), source, incremental);
   if (thaw && !copies) DIAPAUSE_TRY(thaw());
   return captured;
 }
@@ -331,13 +334,15 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
 // copies fail.
 std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
                                                      process::Dump& dump) const {
-  if (!is_worth_copies(dump, around_.store.strategy(), is_incremental() ? &increments_ : nullptr))
+  if (!is_worth_copies(dump, environment_.store.strategy(),
+                       is_incremental() ? &increments_ : nullptr))
     return std::nullopt;
   auto copies = process::Copies::make(frozen);
   const Status read = copies ? process::read_what_is_not_forked(dump) : fail(copies.error());
   if (!read) {
-    around_.request.log(Severity::information,
-                        "the job stands still until its memory is copied: " + read.error().message);
+    environment_.request.log(
+        Severity::information,
+        "the job stands still until its memory is copied: " + read.error().message);
     return std::nullopt;
   }
   copies->redirect(dump);
@@ -345,21 +350,22 @@ std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
 }
 
 bool Caretaker::is_incremental() const {
-  return around_.store.strategy() == config::CaptureStrategy::incremental &&
+  return environment_.store.strategy() == config::CaptureStrategy::incremental &&
          increments_.changes().refusal().empty();
 }
 
 void Caretaker::tell_why_all_is_copied() {
   const std::string& why = increments_.changes().refusal();
-  if (around_.store.strategy() != config::CaptureStrategy::incremental || why == last_told_) return;
-  around_.request.log(
+  if (environment_.store.strategy() != config::CaptureStrategy::incremental || why == last_told_)
+    return;
+  environment_.request.log(
       Severity::warning,
       "what the job has written to is not known, so all of its memory is copied: " + why);
   last_told_ = why;
 }
 
 void Caretaker::answer_door() {
-  auto visitor = around_.door->accept();
+  auto visitor = environment_.door->accept();
   if (!visitor) return;
   const auto line = visitor->receive(kRequestLimit_s);
   if (!line) return;
@@ -384,16 +390,16 @@ void Caretaker::answer_door() {
 
 // Does what the first agent says.
 void Caretaker::obey() {
-  Team& team = *around_.team;
+  Team& team = *environment_.team;
   while (const auto order = team.receive()) {
     if (order->verb == Order::finish) {
-      (void)around_.store.finish();  // the first agent says why, if that fails
+      (void)environment_.store.finish();  // the first agent says why, if that fails
       is_finished_ = true;
       continue;
     }
     if (order->verb == Order::end) {
       has_ended_ = true;
-      around_.keeper.end();
+      environment_.keeper.end();
       return;
     }
     const auto done = take_part(wish_of(*order), order->level);
@@ -402,20 +408,20 @@ void Caretaker::obey() {
   if (!team.lost() || is_alone_ || has_ended_) return;
   if (is_finished_) {  // the first agent has gone before its order to end was read
     has_ended_ = true;
-    around_.keeper.end();
+    environment_.keeper.end();
     return;
   }
   is_alone_ = true;
-  around_.request.log(Severity::warning,
-                      fmt::format("{}: {}; no more checkpoints of the job can be taken",
-                                  team.own_name(), team.lost()->message));
+  environment_.request.log(Severity::warning,
+                           fmt::format("{}: {}; no more checkpoints of the job can be taken",
+                                       team.own_name(), team.lost()->message));
 }
 
 // An agent that is alone stays as long as something of the job runs on its node, beside process 1
 // and what starts commands.
 bool Caretaker::is_abandoned() {
   constexpr std::size_t kOurs = 2;
-  const auto members = process::processes_with(around_.keeper.process());
+  const auto members = process::processes_with(environment_.keeper.process());
   if (!members || members->size() > kOurs) idle_since_s_.reset();
   if (members && members->size() <= kOurs && !idle_since_s_) idle_since_s_ = sys::monotonic_s();
   return idle_since_s_ && sys::monotonic_s() - *idle_since_s_ > kIdle_s;

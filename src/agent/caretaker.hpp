@@ -20,7 +20,7 @@
 namespace diapause::agent {
 
 // A caretaker works with these. All of it must outlive the caretaker.
-struct Surroundings {
+struct Environment {
   const StoreRequest& request;
   JobStore& store;
   process::Keeper& keeper;
@@ -32,11 +32,11 @@ struct Surroundings {
 
 class Caretaker {
  public:
-  explicit Caretaker(const Surroundings& around)
-      : around_(around),
-        references_(around.store.referenced_files()),
-        increments_(around.store.audit_percent()),
-        last_(around.store) {}
+  explicit Caretaker(const Environment& environment)
+      : environment_(environment),
+        references_(environment.store.referenced_files()),
+        increments_(environment.store.audit_percent()),
+        last_(environment.store) {}
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
@@ -72,7 +72,7 @@ class Caretaker {
   int what_to_watch() const;
   bool is_abandoned();
 
-  const Surroundings around_;
+  const Environment environment_;
   process::References references_;
   Increments increments_;
   process::TimedCalls timed_;

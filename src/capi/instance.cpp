@@ -37,9 +37,8 @@ Result<library::Engine*> engine_of(const diapause_t* instance) {
   }
   if (instance->rank.engine == nullptr) {
     return fail(Code::argument,
-                "this rank is set aside for the checkpoints of its node (async.mode = \"rank\"): "
-                "it calls diapause_comm "
-                "and diapause_close, and nothing else");
+                "this rank is dedicated to the checkpoints of its node (async.mode = \"rank\"): "
+                "it calls diapause_comm and diapause_close, and nothing else");
   }
   return instance->rank.engine.get();
 }

@@ -281,7 +281,7 @@ class Engine {
 // The two things that a rank can become when it opens an instance: a rank that computes, or the
 // dedicated one of its node.
 struct Opened {
-  std::unique_ptr<Engine> engine;  // null on a rank set aside
+  std::unique_ptr<Engine> engine;  // null on a dedicated rank
   std::unique_ptr<engine::DedicatedRank> dedicated;
 };
 

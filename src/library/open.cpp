@@ -252,7 +252,7 @@ Result<Opened> Engine::open_instance(OpenRequest& request) {
 
 Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> whole,
                                              OpenRequest& request) {
-  DIAPAUSE_TRY_ASSIGN(engine::Parted parted, set_last_ranks_aside(whole->topology));
+  DIAPAUSE_TRY_ASSIGN(engine::Parted parted, dedicate_last_ranks(whole->topology));
   using Part = comm::Comm::Part;
   const auto part = [](bool joins, Part as) { return joins ? std::optional(as) : std::nullopt; };
   const Part worker{whole->topology.node, comm::Waiting::patient};

@@ -316,10 +316,10 @@ Result<int> Openings::open_end_of_terminal(const Description& one) {
   return ::dup(terminals_[one.which]);
 }
 
-Status Openings::open_all_sockets(const Job& job, const Surroundings& around) {
-  DIAPAUSE_TRY(open_sockets(job, around.log, sockets_));
-  if (around.others != nullptr)
-    DIAPAUSE_TRY(open_far_sockets(job, around.log, *around.others, sockets_));
+Status Openings::open_all_sockets(const Job& job, const OpeningEnvironment& environment) {
+  DIAPAUSE_TRY(open_sockets(job, environment.log, sockets_));
+  if (environment.others != nullptr)
+    DIAPAUSE_TRY(open_far_sockets(job, environment.log, *environment.others, sockets_));
   for (int& socket : sockets_) {
     DIAPAUSE_TRY_ASSIGN(socket, raise(std::exchange(socket, -1)));
   }
@@ -381,7 +381,7 @@ Result<int> Openings::open_description(const Description& one) {
 }
 
 Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents>& contents,
-                                const ReadContents& read, const Surroundings& around) {
+                                const ReadContents& read, const OpeningEnvironment& environment) {
   Openings openings;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -395,7 +395,7 @@ Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents
   openings.lowest_ = static_cast<int>(highest) + 1;
   DIAPAUSE_TRY(openings.fill_memories(job, contents, read));
   DIAPAUSE_TRY(openings.open_channels(job));
-  DIAPAUSE_TRY(openings.open_all_sockets(job, around));
+  DIAPAUSE_TRY(openings.open_all_sockets(job, environment));
   DIAPAUSE_TRY(openings.open_terminals(job));
   for (const Description& one : job.descriptions) {
     if (one.kind == DescriptionKind::process) {

@@ -29,7 +29,7 @@ using ContentsList = std::vector<const StoredContents*>;
 using ReadContents = std::function<Status(const ContentsList&, const TakePiece&)>;
 
 // The opening talks to its user, and to the other nodes of the job (null if there are none).
-struct Surroundings {
+struct OpeningEnvironment {
   const LogSink& log;
   OtherNodes* others = nullptr;
 };
@@ -38,7 +38,7 @@ class Openings {
  public:
   // Opens everything. Code::mismatch names a file that does not exist any more or is shorter.
   static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents,
-                               const ReadContents& read, const Surroundings& around);
+                               const ReadContents& read, const OpeningEnvironment& environment);
   Openings(Openings&& other) noexcept;
   Openings& operator=(Openings&&) = delete;
   ~Openings();  // closes what was not closed
@@ -73,7 +73,7 @@ class Openings {
   Result<int> open_file(const Description& one) const;
   Status open_channels(const Job& job);
   Status open_named_pipe(const Channel& channel);
-  Status open_all_sockets(const Job& job, const Surroundings& around);
+  Status open_all_sockets(const Job& job, const OpeningEnvironment& environment);
   Status open_terminals(const Job& job);
   Result<int> open_end_of_terminal(const Description& one);
   int open_end_of_pipe(const Description& one);

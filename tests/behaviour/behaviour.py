@@ -28,7 +28,7 @@ LONG = ({"knows_the_size_of_a_region_of_more_than_2_gib",
          "keeps_a_program_of_2_times_2_3_gib_alive_that_lost_a_node"}
         | {f"ends_the_same_in_the_background_with_{program.what}"
            for name, program in modes.PROGRAMS.items() if name not in IN_BACKGROUND_AT_ONCE}
-        | {f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"}
+        | {f"ends_the_same_beside_dedicated_ranks_with_{modes.PROGRAMS['uneven'].what}"}
         | {f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}"
            for seed in MANY_KILLS_SEEDS}
         | {f"ends_the_same_captured_in_every_way_with_{program.what}"
@@ -74,8 +74,8 @@ def all_tests():
     tests["ends_the_same_where_threads_may_not_communicate"] = (
         lambda site: modes.run_without_threads_that_communicate(site, "ring"))
     for name in WITH_RANKS_SET_ASIDE:
-        test = f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS[name].what}"
-        tests[test] = lambda site, name=name: modes.run_with_ranks_set_aside(site, name)
+        test = f"ends_the_same_beside_dedicated_ranks_with_{modes.PROGRAMS[name].what}"
+        tests[test] = lambda site, name=name: modes.run_with_dedicated_ranks(site, name)
     for module in (scenarios, broken_tiers, damage):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and needed_parameters(function) == ["site"]:

@@ -189,7 +189,7 @@ class Run:
 
     def kill_other_than_ranks(self, job):
         """SIGKILL for a process of the program that is no rank of the job:
-        one that is set aside."""
+        one that is dedicated."""
         ranks = {pid for _, pid in self.ranks_of(job)}
         pids = {int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")}
         self.kill_processes([pid for pid in pids - ranks if self.is_mine(pid)][:1])

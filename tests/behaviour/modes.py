@@ -104,12 +104,12 @@ class Modes:
             run.be_killed()
             self.check_restarted(place, "after a kill", "--levels", "2431")
 
-    def set_aside_killed(self):
+    def dedicated_rank_killed(self):
         with self.place(ranks_per_node=2) as place:
             run = self.start_and_wait(place, "2431")
             run.kill_other_than_ranks(self.jobs[0])
             run.be_killed()
-            self.check_restarted(place, "after the end of a rank set aside", "--levels", "2431")
+            self.check_restarted(place, "after the end of a dedicated rank", "--levels", "2431")
 
     def mode_changed(self):
         """A version that was written with dedicated ranks is restored without any, by as
@@ -161,7 +161,7 @@ def run_captured(site, name, strategy):
 
 def run_all_captures(site, name):
     """Each way to capture, with what follows in the calls, in the background and, for jobs that may
-    lose a node, in ranks set aside."""
+    lose a node, in dedicated ranks."""
     for mode in ({"async": {"mode": "off"}}, IN_BACKGROUND,
                  *([SET_ASIDE] if PROGRAMS[name].survives_nodes else [])):
         for strategy in STRATEGIES:
@@ -178,11 +178,11 @@ def run_without_threads_that_communicate(site, name):
     modes.node_lost("3", 1, "memory")
 
 
-def run_with_ranks_set_aside(site, name):
+def run_with_dedicated_ranks(site, name):
     modes = Modes(site, name, **SET_ASIDE)
     modes.checkpointed()
     modes.rank_killed()
-    modes.set_aside_killed()
+    modes.dedicated_rank_killed()
     modes.node_lost("3", 1, "memory")
     modes.mode_changed()
 

@@ -60,13 +60,13 @@ def survives_wrong_calls(site):
         place.run("misuse")
 
 
-def sets_the_last_rank_of_each_node_aside(site):
+def dedicates_the_last_rank_of_each_node(site):
     with Place(site, ranks=5, ranks_per_node=3, **{"async": {"mode": "rank"}}) as place:
-        place.run("aside", "3", "3")
+        place.run("dedicated", "3", "3")
     # Without MPI_THREAD_MULTIPLE. The second number is that of the worker.
     for mode, told in {"off": ("2", "0"), "thread": ("2", "2"), "rank": ("1", "3")}.items():
         with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": mode}}) as place:
-            place.run("aside", *told)  # one node has nobody to communicate with
+            place.run("dedicated", *told)  # one node has nobody to communicate with
 
 
 def leaves_the_processor_to_others_while_a_rank_waits(site):

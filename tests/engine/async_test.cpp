@@ -396,14 +396,14 @@ TEST_F(SetAside, TheOthersAreNumberedAnewInTheirOrder) {
   whole.node_names = {"left", "right"};
   whole.leaders = {0, 1};
   whole.rank = 3;
-  const auto computes = engine::set_last_ranks_aside(whole);
+  const auto computes = engine::dedicate_last_ranks(whole);
   ASSERT_TRUE(computes);
   EXPECT_FALSE(computes->is_dedicated);
   EXPECT_EQ(computes->computing.rank, 3u);
   EXPECT_EQ(computes->computing.node_of_rank, (std::vector<std::uint32_t>{0, 1, 1, 0}));
   whole.rank = 4;
   whole.node = 1;
-  const auto serves = engine::set_last_ranks_aside(whole);
+  const auto serves = engine::dedicate_last_ranks(whole);
   ASSERT_TRUE(serves);
   EXPECT_TRUE(serves->is_dedicated);
   EXPECT_EQ(serves->computing.rank, 1u);

@@ -89,7 +89,7 @@ struct Placement {
   std::uint32_t ranks_per_node() const { return shape_.ranks_per_node + extra_; }
   std::uint32_t size() const { return shape_.ranks + extra_ * nodes(); }
   std::uint32_t node(std::uint32_t place) const { return place / ranks_per_node(); }
-  // Its number among those that compute; of a rank set aside, that of the first of its node.
+  // Its number among those that compute; of a dedicated rank, that of the first of its node.
   std::uint32_t rank(std::uint32_t place) const {
     const std::uint32_t first = node(place) * shape_.ranks_per_node;
     const bool is_last = place % ranks_per_node() == ranks_per_node() - 1 || place == size() - 1;

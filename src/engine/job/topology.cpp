@@ -52,13 +52,13 @@ Topology acting_for_nodes(Topology topology) {
   return topology;
 }
 
-Result<Parted> set_last_ranks_aside(const Topology& whole) {
+Result<Parted> dedicate_last_ranks(const Topology& whole) {
   std::vector<std::uint32_t> last(whole.leaders);
   for (std::uint32_t r = 0; r < whole.node_of_rank.size(); ++r) last[whole.node_of_rank[r]] = r;
   for (std::size_t node = 0; node < last.size(); ++node) {
     if (last[node] != whole.leaders[node]) continue;
     return fail(Code::config,
-                fmt::format("async.mode is \"rank\", which sets the last rank of each node aside, "
+                fmt::format("async.mode is \"rank\", which dedicates the last rank of each node, "
                             "and {} has only rank {}: "
                             "start at least 2 ranks on every node, or set async.mode to \"thread\"",
                             whole.node_names[node], last[node]));

@@ -47,6 +47,6 @@ struct Parted {
   Topology computing;
   bool is_dedicated = false;
 };
-Result<Parted> set_last_ranks_aside(const Topology& whole);
+Result<Parted> dedicate_last_ranks(const Topology& whole);
 
 }  // namespace diapause::engine

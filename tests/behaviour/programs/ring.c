@@ -1,5 +1,5 @@
 /* A token goes round. At every checkpoint a receive that takes any message of any sender is open on
- * MPI_COMM_WORLD (or, where ranks are set aside, on what diapause_comm gives), and messages of
+ * MPI_COMM_WORLD (or, where ranks are dedicated, on what diapause_comm gives), and messages of
  * ranks that have left the checkpoint already are under way to ranks that have not. */
 #include <stdlib.h>
 

@@ -239,7 +239,7 @@ static bool opened(struct task* task) {
     return false;
   int ranks;
   MPI_Comm_size(comm, &ranks);
-  if (ranks < task->ranks) compute_on(task, comm); /* others are set aside */
+  if (ranks < task->ranks) compute_on(task, comm); /* others are dedicated */
   return true;
 }
 

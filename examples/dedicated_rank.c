@@ -10,7 +10,7 @@
 enum { kSteps = 100, kTerms = 1000, kStopAt = 57 };
 
 static void tell(int status) {
-  if (status != DIAPAUSE_OK) fprintf(stderr, "set_aside: %s\n", diapause_last_error());
+  if (status != DIAPAUSE_OK) fprintf(stderr, "dedicated_rank: %s\n", diapause_last_error());
 }
 
 /* Returns whether the result is pi. Collective over `comm`. */
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   diapause_t* diapause = NULL;
   MPI_Comm comm = MPI_COMM_NULL;
-  tell(diapause_mpi_open(MPI_COMM_WORLD, "set_aside", NULL, &diapause));
+  tell(diapause_mpi_open(MPI_COMM_WORLD, "dedicated_rank", NULL, &diapause));
   tell(diapause_comm(diapause, &comm));
   /* A dedicated rank comes here at once: its diapause_finish serves the other ranks until they have
    * finished. */

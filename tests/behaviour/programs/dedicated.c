@@ -1,4 +1,4 @@
-/* A rank that is set aside: what the program computes on, and what each rank may call. argv[1] is
+/* A dedicated rank: what the program computes on, and what each rank may call. argv[1] is
  * the number of ranks that compute, argv[2] who does the rest of a checkpoint, as text. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 static diapause_t* diapause;
 static uint64_t words[100];
 
-static void be_set_aside(void) {
+static void be_dedicated(void) {
   diapause_checkpoint_info info;
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
                diapause_protect(diapause, "words", words, 100, DIAPAUSE_UINT64));
-  CHECK_SAYS("set aside");
+  CHECK_SAYS("is dedicated");
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(diapause, 1, DIAPAUSE_L1, &info));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_snapshot(diapause, 1, &info));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_restart(diapause, DIAPAUSE_NEWEST, NULL));
@@ -41,11 +41,11 @@ static void compute(MPI_Comm comm, int worker) {
 int main(int argc, char** argv) {
   begin_checks(&argc, &argv);
   MPI_Comm comm = MPI_COMM_NULL;
-  if (CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "aside", NULL, &diapause)) &&
+  if (CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "dedicated", NULL, &diapause)) &&
       CHECK_STATUS(DIAPAUSE_OK, diapause_comm(diapause, &comm))) {
     int computing = comm != MPI_COMM_NULL;
     if (computing) compute(comm, argc > 2 ? atoi(argv[2]) : -1);
-    if (!computing) be_set_aside();
+    if (!computing) be_dedicated();
     CHECK_STATUS(DIAPAUSE_OK, diapause_close(diapause));
     MPI_Allreduce(MPI_IN_PLACE, &computing, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     CHECK(argc > 1 && computing == atoi(argv[1]));
