@@ -310,9 +310,13 @@ class Account:
 
 
 def _of_domain(joules, domain):
-    """The joules of a domain as if they were the total; a part without them has them unknown."""
+    """The joules of a domain as if they were the total.
+
+    A part that has those of others only has them unknown.
+    """
     value = joules.by_domain.get(domain)
-    return records.Joules({} if value is None else {"total": value}, value is None,
+    has_source = bool(joules.by_domain) or joules.is_unknown
+    return records.Joules({} if value is None else {"total": value}, has_source and value is None,
                           joules.uncertainty_of.get(domain),
                           is_of_all_machines=joules.is_of_all_machines)
 

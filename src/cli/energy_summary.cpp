@@ -234,7 +234,7 @@ bool EnergyReader::add_energy(const Line& line) {
   summary_.whole.add(used);
   add_processors(summary_.processors, line.fields);
   summary_.program.add(joules_of(*program, wanted));
-  ends_.add({line.incarnation, sequence_.adjoins()},
+  ends_.add({line.incarnation, sequence_.nth(), sequence_.adjoins()},
             used.known > 0 ? ends_of(*whole, wanted) : std::nullopt);
   const std::string name = part_.empty() ? *total : wanted.is_told ? wanted.name : "";
   if (!name.empty()) {
@@ -307,13 +307,13 @@ void EnergyReader::add_domains(const Line& line, bool is_of_all) {
   const json* const joules = find(whole, "joules");
   if (joules == nullptr || !joules->is_object()) return;
   for (const auto& [domain, value] : joules->items()) {
-    if (domain == "total" || !value.is_number()) continue;
+    if (domain == "total" || !fields::number_of(value)) continue;
     Wanted wanted = wanted_of_domain(domain);
     wanted.is_of_all = is_of_all;
     DomainEnergy& sum = summary_.domains[domain];
     const Joules used = joules_of(whole, wanted);
     sum.whole.add(used);
-    ends_of_domains_[domain].add({line.incarnation, sequence_.adjoins()},
+    ends_of_domains_[domain].add({line.incarnation, sequence_.nth(), sequence_.adjoins()},
                                  used.known > 0 ? ends_of(whole, wanted) : std::nullopt);
     for (const json& phase : line.fields["phases"]) {
       if (phase_of(phase, wanted)) sum.phases.add(joules_of(phase, wanted));

@@ -145,6 +145,14 @@ TEST(EnergySummary, DomainsAreAddedUpBesideTheTotal) {
   EXPECT_EQ(sum.domains.at("dram").phases.unknown, 2u);
 }
 
+TEST(EnergySummary, ErrorsOfADomainDoNotCancelAcrossALineThatLacksIt) {
+  std::string without = line_of_domains(2, "");
+  without.replace(without.find(R"("package":900,)"), 14, "");
+  const EnergySummary sum = read({line_of_domains(1, ""), without, line_of_domains(3, "")});
+  EXPECT_DOUBLE_EQ(sum.domains.at("package").whole.sampling, 4 * 4);
+  EXPECT_DOUBLE_EQ(sum.domains.at("dram").whole.sampling, 2 * 1);
+}
+
 TEST(EnergySummary, UnknownJoulesAreNoZero) {
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, "null"))});
   EXPECT_EQ(sum.all_phases().joules.complete(), std::nullopt);

@@ -122,11 +122,15 @@ std::optional<Ends> ends_of(const json& whole, const Wanted& wanted) {
 }
 
 void EndErrors::add(const Line& line, const std::optional<Ends>& ends) {
-  if (!line.adjoins || !ends) open_.erase(line.incarnation);
   if (!ends) return;
-  const auto [open, is_first] = open_.try_emplace(line.incarnation, ends_.size());
-  if (is_first) ends_.emplace_back(ends->first, 0);
-  ends_[open->second].second = ends->second;
+  const auto [found, is_first] = open_.try_emplace(line.incarnation);
+  Open& open = found->second;
+  if (is_first || !line.adjoins || open.nth + 1 != line.nth) {
+    open.place = ends_.size();
+    ends_.emplace_back(ends->first, 0);
+  }
+  open.nth = line.nth;
+  ends_[open.place].second = ends->second;
   ++lines_;
 }
 

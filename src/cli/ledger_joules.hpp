@@ -74,9 +74,10 @@ class EndErrors {
  public:
   struct Line {
     std::uint64_t incarnation = 0;
-    bool adjoins = false;  // to the one before it of its start
+    std::uint64_t nth = 0;  // of its start, as they stand in the ledger
+    bool adjoins = false;   // to the one before it of its start
   };
-  // Takes the next line. Without ends, nothing is known of it.
+  // Takes a line. Of one without ends, and of one that is never given, nothing is known.
   void add(const Line& line, const std::optional<Ends>& ends);
   // Lowers the sampling error of the sum of all lines, if all that are known have told their ends.
   // Returns whether it did.
@@ -84,7 +85,11 @@ class EndErrors {
 
  private:
   std::vector<Ends> ends_;
-  std::map<std::uint64_t, std::size_t> open_;  // those that go on, by incarnation
+  struct Open {
+    std::size_t place = 0;  // in ends_
+    std::uint64_t nth = 0;  // of the last line
+  };
+  std::map<std::uint64_t, Open> open_;  // those that go on, by incarnation
   std::size_t lines_ = 0;
 };
 

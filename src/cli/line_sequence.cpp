@@ -22,6 +22,7 @@ std::optional<Hole> LineSequence::add(const Line& line) {
   const Line before = place->second;
   place->second = line;
   adjoins_ = false;
+  nth_ = ++lines_[line.incarnation];
   if (is_first) {
     if (line.number.value_or(1) <= 1) return std::nullopt;
     const auto opened = opened_unix_s_.find(line.incarnation);

@@ -28,10 +28,14 @@ class LineSequence {
   std::optional<Hole> add(const Line& line);
   // Returns whether the last line that was taken begins where the one before it of its start ends.
   bool adjoins() const { return adjoins_; }
+  // Returns how many lines of its start were taken, with that one.
+  std::uint64_t nth() const { return nth_; }
 
  private:
   std::map<std::uint64_t, double> opened_unix_s_;  // by incarnation
   std::map<std::uint64_t, Line> last_;             // by incarnation
+  std::map<std::uint64_t, std::uint64_t> lines_;   // how many, by incarnation
+  std::uint64_t nth_ = 0;
   bool adjoins_ = false;
 };
 

@@ -80,6 +80,16 @@ class AccountTest(unittest.TestCase):
         lines[1]["whole"]["joules"]["total"] = None
         self.assertEqual(self.account(lines).whole.sampling_j, 4 * 4.0)
 
+    def test_errors_of_a_domain_do_not_cancel_across_a_line_that_lacks_it(self):
+        lines = [self.numbered(number, 90.0 + 10.0 * number) for number in (1, 2, 3)]
+        for line in lines:
+            line["whole"] |= {"uncertainty_of": {"package": [9.0, 5.0, 0.0]},
+                              "ends_of": {"package": [4.0, 4.0]},
+                              "joules": {"package": 900.0, "total": 1000.0}}
+        self.assertEqual(self.account(lines).by_domain["package"][0].sampling_j, 2 * 4.0)
+        del lines[1]["whole"]["joules"]["package"]
+        self.assertEqual(self.account(lines).by_domain["package"][0].sampling_j, 4 * 4.0)
+
     def test_lines_that_are_there_twice_count_once(self):
         account = self.account(samples.RUN + samples.RUN)
         self.assertEqual((account.whole.complete, account.ledger.repeated_lines), (11000.0, 5))
