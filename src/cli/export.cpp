@@ -10,6 +10,7 @@
 #include "cli/json_report.hpp"
 #include "cli/npy.hpp"
 #include "cli/python.hpp"
+#include "cli/rebuilt_image.hpp"
 #include "cli/text.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version_energy.hpp"
@@ -196,6 +197,7 @@ class Exporter {
       if (used) return used;
       last = used.error();
     }
+    if (auto rebuilt = rebuild_image(version_, piece.rank)) return read_from(*rebuilt, piece, use);
     return fail(std::move(last));
   }
 
@@ -204,6 +206,11 @@ class Exporter {
     const store::LocatedImage image =
         store::locate_image(part.place->kind, *version_.manifest, piece.rank);
     DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, open_image(part, image.file, image.expected));
+    return read_from(reader, piece, use);
+  }
+
+  Status read_from(store::ImageReader& reader, const Piece& piece,
+                   const std::function<Status(PieceReader&)>& use) const {
     const format::Region& wanted = region_of(piece);
     const auto& regions = reader.index().regions;
     const bool is_same = piece.region < regions.size() &&

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "cli/rebuilt_image.hpp"
 #include "cli/text.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
@@ -245,7 +246,11 @@ RankDetails details_of_rank(const CollectedVersion& version, std::uint32_t rank)
       details.problem = reader.error().message;
     }
   }
-  if (details.found_in.empty()) details.problem = "no image of it can be reached from here";
+  if (!details.regions) {
+    auto rebuilt = rebuild_image(version, rank);
+    if (rebuilt) details.regions = rebuilt->index().regions;
+    if (!rebuilt && details.found_in.empty()) details.problem = rebuilt.error().message;
+  }
   return details;
 }
 

@@ -307,6 +307,20 @@ class ReadingTest(CommandTest):
                                     status=3)[1])
         self.assertEqual([path.name for path in self.scratch.iterdir() if "heat" in path.name], [])
 
+    def test_export_rebuilds_from_parity_what_no_tier_has(self):
+        arrays = []
+        for number, lost in enumerate(((), (1,), (1, 2))):
+            for node in lost:
+                for path in self.tiers.files(f"memory/*/node{node}"):
+                    shutil.rmtree(path)
+            to = self.scratch / f"rebuilt{number}"
+            _, errors = self.diapause("export", "heat", 30, "--to", to, tiers=self.tiers,
+                                      status=3 if len(lost) > 1 else 0)
+            if len(lost) <= 1:
+                arrays.append((to / "field.npy").read_bytes())
+        self.assertEqual(*arrays)
+        self.assertIn("that it could be rebuilt from only", errors)
+
     def test_export_gives_the_files_of_the_program(self):
         tiers = Tiers(self.scratch / "of_files")
         tiers.root.mkdir()
