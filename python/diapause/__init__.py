@@ -31,7 +31,7 @@ study      repeats published studies
 """
 
 import os
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
 
 from diapause.failures import (AgainError, ArgumentError, BusyError, CommError, ConfigError,
                                CorruptError, DeniedError, DiapauseError, FullError,
@@ -58,16 +58,18 @@ Path = Union[str, "os.PathLike[str]"]
 
 def open_version(job: str, version: "int | None" = None, *, directory: "Path | None" = None,
                  config: "Path | None" = None, memory: "Path | None" = None,
-                 local: "Path | None" = None, global_: "Path | None" = None) -> "StoredVersion":
+                 local: "Path | None" = None, global_: "Path | None" = None,
+                 dtypes: "Optional[Mapping[str, Any]]" = None) -> "StoredVersion":
     """Opens a version on disk as a mapping of region names to NumPy arrays, without the program
     that took it. Every byte is checked, and the arrays are mapped and read-only. Without a number
     it opens the newest complete version. Use it in a `with` block. The command `diapause` must be
     installed. `config`, `memory`, `local` and `global_` are its options, and `directory` is a
-    directory for the arrays."""
+    directory for the arrays. `dtypes` gives the NumPy types of regions whose elements are stored as
+    bytes, such as complex numbers: {"waves": "complex128"}. A damaged version is a CorruptError."""
     from diapause.versions import StoredVersion
 
     return StoredVersion(job, version, directory=directory, config=config, memory=memory,
-                         local=local, global_=global_)
+                         local=local, global_=global_, dtypes=dtypes)
 
 
 def open(name: str, comm: Optional[Any] = None, config: "Path | None" = None) -> Instance:

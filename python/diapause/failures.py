@@ -73,11 +73,11 @@ class AgainError(DiapauseError):
     """The system is short of something for the moment; nothing was changed: try again."""
 
 
-OK, ARGUMENT, NOT_FOUND, MISMATCH, TIMEOUT = 0, -1, -7, -8, -14
+OK, ARGUMENT, CORRUPT, NOT_FOUND, MISMATCH, TIMEOUT = 0, -1, -6, -7, -8, -14
 
 OF_STATUS: Dict[int, Type[DiapauseError]] = {
     ARGUMENT: ArgumentError, -2: ConfigError, -3: InputOutputError, -4: FullError, -5: BusyError,
-    -6: CorruptError, NOT_FOUND: NotFoundError, MISMATCH: MismatchError, -9: CommError,
+    CORRUPT: CorruptError, NOT_FOUND: NotFoundError, MISMATCH: MismatchError, -9: CommError,
     -10: OffError, -11: InternalError,
     -12: DeniedError, -13: NoMemoryError, TIMEOUT: WaitTimeoutError, -15: AgainError,
 }

@@ -13,8 +13,11 @@ from typing import Any
 
 from diapause import exported
 from diapause.arguments import name_of, path_of, whole_number
-from diapause.failures import NotFoundError
+from diapause.failures import ARGUMENT, CORRUPT, NOT_FOUND, NotFoundError, failure
 from diapause.library import NEWEST
+
+
+_DAMAGED = 2  # exit status of `diapause export`
 
 
 def _command():
@@ -26,6 +29,25 @@ def _command():
         raise NotFoundError(
             "there is no command 'diapause' in PATH, and DIAPAUSE_COMMAND does not name it")
     return named
+
+
+def _with_type(name, array, dtypes):
+    """The array with the type that the caller has given for its bytes, if there is one."""
+    import numpy
+
+    if name not in dtypes:
+        return array
+    wanted = numpy.dtype(dtypes[name])
+    if array.dtype != numpy.uint8 or wanted.hasobject:
+        raise failure(ARGUMENT, f"dtypes: region '{name}' has elements of {array.dtype}, which "
+                      f"{wanted} cannot stand for")
+    shape = array.shape
+    if wanted.itemsize != 1:
+        shape, last = shape[:-1], shape[-1]
+        if last != wanted.itemsize:
+            raise failure(ARGUMENT, f"dtypes: the elements of region '{name}' have {last} bytes, "
+                          f"and those of {wanted} {wanted.itemsize}")
+    return array.view(wanted).reshape(shape)
 
 
 class StoredVersion(Mapping):
@@ -41,10 +63,12 @@ class StoredVersion(Mapping):
     files: "dict[int, pathlib.Path]"
 
     def __init__(self, job: str, version: "int | None" = None, *, directory=None, config=None,
-                 memory=None, local=None, global_=None):
-        """`config`, `memory`, `local` and `global_` are the options of the command.
-        `directory` is a directory for the arrays; by default they lie in a temporary one,
-        which `close` removes."""
+                 memory=None, local=None, global_=None,
+                 dtypes: "Mapping[str, Any] | None" = None):
+        """`dtypes` gives the NumPy type of regions whose elements have none here and come as bytes:
+        {"waves": "complex128", "mask": bool}. `config`, `memory`, `local` and `global_` are the
+        options of the command. `directory` is a directory for the arrays; by default they lie in a
+        temporary one, which `close` removes."""
         name_of("job", job)
         words = [] if version is None else [str(whole_number("version", version, 0, NEWEST - 1))]
         for name, path in (("config", config), ("memory", memory), ("local", local),
@@ -60,15 +84,24 @@ class StoredVersion(Mapping):
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             self.close()
-            raise NotFoundError(done.stderr.strip())
+            status = CORRUPT if done.returncode == _DAMAGED else NOT_FOUND
+            raise failure(status, done.stderr.strip())
         self.about = exported.about(directory)
         self.files = exported.files(directory)
         self._regions = {}
         for name, rank, array in exported.arrays(directory):
+            array = self._typed(name, array, dtypes)
             if rank is None:
                 self._regions[name] = array
             else:
                 self._regions.setdefault(name, {})[rank] = array
+
+    def _typed(self, name, array, dtypes):
+        try:
+            return array if dtypes is None else _with_type(name, array, dtypes)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def number(self) -> int:

@@ -6,7 +6,8 @@ namespace diapause::cli {
 
 inline constexpr int kDone = 0;
 inline constexpr int kDamaged = 1;  // something is damaged, but the newest version can be restored
-inline constexpr int kNotRestorable = 2;  // the newest version cannot be restored
+// The newest version cannot be restored; for `export`: the version is damaged.
+inline constexpr int kNotRestorable = 2;
 // Wrong usage, an I/O error, an unknown name, or a job that is running.
 inline constexpr int kTrouble = 3;
 // With this status `run` says that the command stopped in time and continues in another allocation.

@@ -269,6 +269,11 @@ void remove_parts(const std::string& path) {
   sys::remove_directory(path);
 }
 
+int complain_of_export(const Error& error) {
+  const int trouble = complain(error);
+  return error.code == Code::corrupt ? kNotRestorable : trouble;
+}
+
 }  // namespace
 
 int export_version(const ExportArguments& arguments) {
@@ -295,12 +300,12 @@ int export_version(const ExportArguments& arguments) {
   const auto written = export_to(job, *version, arguments.places, directory);
   if (!by_python.empty()) {
     // Python also removes the directory.
-    const int status =
-        written ? become_python({by_python, directory, arguments.to}) : complain(written.error());
+    const int status = written ? become_python({by_python, directory, arguments.to})
+                               : complain_of_export(written.error());
     remove_parts(directory);
     return status;
   }
-  if (!written) return complain(written.error());
+  if (!written) return complain_of_export(written.error());
   for (const std::string& path : *written) fmt::print("{}\n", printable(path));
   return kDone;
 }

@@ -238,14 +238,14 @@ class ReadingTest(CommandTest):
         for tier in ("memory/*/node0/v50-*/r0.img", "global/*/v50-*/*"):
             files = [file for file in self.tiers.files(tier) if "manifest" not in file.name]
             flip(files[0], HEADER_BYTES + 5)
-            status = 0 if tier.startswith("memory") else 3
+            status = 0 if tier.startswith("memory") else 2
             _, errors = self.diapause("export", "heat", 50, "--to", f"arrays{status}",
                                       tiers=self.tiers, status=status)
             if status == 0:
                 self.assertTrue((self.scratch / "arrays0/field.npy").read_bytes().endswith(
                     (self.tiers.root / "result").read_bytes()))
         self.assertIn("damaged", errors)
-        self.assertFalse((self.scratch / "arrays3/field.npy").exists())
+        self.assertFalse((self.scratch / "arrays2/field.npy").exists())
 
     def test_export_makes_an_image_for_viewers(self):
         if subprocess.run(["/usr/bin/python3", "-c", "import numpy"],
@@ -304,8 +304,13 @@ class ReadingTest(CommandTest):
             flip(file, HEADER_BYTES + 5)
         self.assertIn("damaged",
                       self.diapause("export", "heat", 40, "--to", "heat.h5", tiers=self.tiers,
-                                    status=3)[1])
+                                    status=2)[1])
         self.assertEqual([path.name for path in self.scratch.iterdir() if "heat" in path.name], [])
+        done = self.python_of_the_package(
+            "import diapause\n"
+            "try: diapause.open_version('heat', 40)\n"
+            "except diapause.CorruptError as error: print('damaged:', error)\n")
+        self.assert_in_order(["damaged: ", "r3.img"], done.stdout + done.stderr)
 
     def test_export_rebuilds_from_parity_what_no_tier_has(self):
         arrays = []
@@ -338,8 +343,38 @@ class ReadingTest(CommandTest):
                               text=True)
         self.assertEqual(done.stdout, f"b'40 {40 * 41 // 2}\\n'\n")
 
-    def test_python_maps_the_arrays_of_a_version(self):
+    def python_of_the_package(self, script, tiers=None, **settings):
         package = pathlib.Path(__file__).resolve().parents[2] / "python"
+        environment = support.environment(DIAPAUSE_COMMAND=support.DIAPAUSE, PYTHONPATH=package,
+                                          **(tiers or self.tiers).settings(), **settings)
+        return subprocess.run([self.python_with("numpy"), "-B", "-c", script], cwd=self.scratch,
+                              capture_output=True, text=True, env=environment)
+
+    def test_python_gives_bytes_the_type_that_they_have(self):
+        script = ("import numpy, diapause\n"
+                  "waves = numpy.array([1 + 2j, 3j, 4])\n"
+                  "halves = numpy.array([0.5, 2], numpy.float16)\n"
+                  "mask = numpy.array([True, False])\n"
+                  "with diapause.open('types') as run:\n"
+                  "    for name in ('waves', 'halves', 'mask'):\n"
+                  "        run.protect(name, globals()[name])\n"
+                  "    run.checkpoint(1)\n"
+                  "types = {'waves': 'complex128', 'halves': 'float16', 'mask': bool}\n"
+                  "with diapause.open_version('types', dtypes=types) as version:\n"
+                  "    found = [version[name][0].tolist() for name in types]\n"
+                  "    print(found == [waves.tolist(), halves.tolist(), mask.tolist()], found)\n"
+                  "for name, type in (('waves', 'float16'), ('waves', 'int8'), ('mask', object)):\n"
+                  "    try: diapause.open_version('types', dtypes={name: type})\n"
+                  "    except diapause.ArgumentError as error: print(error)\n")
+        tiers = Tiers(self.scratch / "of_types")
+        tiers.root.mkdir()
+        done = self.python_of_the_package(
+            script, tiers, DIAPAUSE_LIBRARY_PATH=support.DIAPAUSE.resolve().parent)
+        self.assert_in_order(["True [[(1+2j), 3j, (4+0j)], [0.5, 2.0], [True, False]]",
+                              "have 16 bytes, and those of float16 2", "cannot stand for"],
+                             done.stdout + done.stderr)
+
+    def test_python_maps_the_arrays_of_a_version(self):
         script = ("import diapause\n"
                   "with diapause.open_version('heat', 40) as version:\n"
                   "    field = version['field']\n"
@@ -352,11 +387,7 @@ class ReadingTest(CommandTest):
                   "{'memory': 5}), (('heat',), {'disk': 'x'})):\n"
                   "    try: diapause.open_version(*arguments, **options)\n"
                   "    except TypeError as error: print(error)\n")
-        python = self.python_with("numpy")
-        done = subprocess.run([python, "-B", "-c", script], cwd=self.scratch, capture_output=True,
-                              text=True,
-                              env=support.environment(DIAPAUSE_COMMAND=support.DIAPAUSE,
-                                                      PYTHONPATH=package, **self.tiers.settings()))
+        done = self.python_of_the_package(script)
         self.assert_in_order([f"40 ({SIZE}, {SIZE}) float64 False ['field']",
                               "<diapause.StoredVersion 40 of heat-", ": field>", "no job 'cold'",
                               "job: a str is expected, not None",
