@@ -1,10 +1,14 @@
 #include "parameters.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
 #include "../common/ini.hpp"
@@ -160,9 +164,15 @@ const std::map<std::string, ScrParameters::Descriptor>& ScrSettings::descriptors
 }
 
 std::vector<std::string> ScrSettings::keys() const {
-  std::vector<std::string> keys = of_file_.keys();
-  for (const std::string& key : of_program_.keys()) keys.push_back(key);
-  return keys;
+  std::set<std::string> keys;
+  for (const ScrParameters* const parameters : {&of_file_, &of_program_}) {
+    for (const std::string& key : parameters->keys()) keys.insert(key);
+  }
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string name(*variable, std::strcspn(*variable, "="));
+    if (name.rfind("SCR_", 0) == 0) keys.insert(name);
+  }
+  return {keys.begin(), keys.end()};
 }
 
 }  // namespace diapause::drop_in

@@ -74,9 +74,10 @@ void remark_on_unused(const Keys& keys, std::vector<std::string>& remarks) {
     if (keys.get(key))
       throw std::runtime_error(keys.name(key) + ": Diapause has no such storage; take the key out");
   }
+  for (const char* const key : kWithoutMeaning) {
+    if (keys.get(key)) remarks.push_back(keys.name(key) + " has no meaning for Diapause");
+  }
   for (const auto& [key, value] : keys.ini().all()) {
-    if (has(kWithoutMeaning, key))
-      remarks.push_back(keys.name(key) + " has no meaning for Diapause");
     if (!has(kWithoutMeaning, key) && !has(kKnown, key))
       remarks.push_back(keys.name(key) + " is no key of VELOC");
   }

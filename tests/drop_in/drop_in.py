@@ -211,6 +211,19 @@ def a_configuration_of_scr_that_cannot_be_used_is_refused_by_name(site):
             expect(key in run.stderr.read_text(), f"{key} = {value}: no message names it")
 
 
+def what_has_no_meaning_in_the_environment_is_told_once(site):
+    with Place(site, ranks=RANKS) as place:
+        environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory), "VELOC_THREADED": "1",
+                       "SCR_FETCH_WIDTH": "4"}
+        for solver, configuration, told in (
+                ("scr_solver", scr_configuration(place), "SCR_FETCH_WIDTH"),
+                ("veloc_solver", veloc_configuration(place), "threaded")):
+            run = place.start(solver, configuration, solver, 1, solver, environment=environment)
+            run.succeed((*MPI_NOTICE, "has no meaning for Diapause", "level 1 is taken instead"))
+            expect_equal(run.stderr.read_text().count(f"{told} has no meaning"), 1,
+                         f"lines about {told}")
+
+
 def a_configuration_of_veloc_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=0) as place:
         for key, value in (("scratch", None), ("mode", "sometimes"), ("max_versions", "two"),
