@@ -442,6 +442,18 @@ def a_fortran_program_of_fti_goes_on(site):
                                 "^fti: a field lies outside"))
 
 
+def what_others_headers_have_compiled_is_only_linked_again(site):
+    with Place(site, ranks=RANKS) as place:
+        environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        place.run("relinked_fti", fti_configuration(place, "relinked.fti"),
+                  environment=environment, messages=MPI_NOTICE)
+        place.run("relinked_scr", messages=(*MPI_NOTICE, "^scr: "),
+                  environment=environment | NODES | {
+                      "SCR_CONF_FILE": str(scr_configuration(place, SCR_CACHE_BYPASS=None))})
+        place.run("relinked_veloc", veloc_configuration(place), ranks=0, environment=environment,
+                  messages=("level 1 is taken instead",))
+
+
 def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=RANKS) as place:
         for key, value in (("node_size", 2), ("group_size", 2), ("ckpt_io", 5),

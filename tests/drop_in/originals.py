@@ -25,6 +25,7 @@ RUN = "run"
 KILL = "after a kill"
 LOSS = "after the loss of a node"
 COLUMNS = (BUILD, RUN, KILL, LOSS)
+HEADERS = {"fti": "include", "scr": "src", "veloc": "include"}  # folders of a checkout
 LIMIT_S = 600  # for one run, on a busy machine
 COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f90": "mpifort", ".F90": "mpifort", ".F": "mpifort"}
 
@@ -58,13 +59,20 @@ class Originals:
     def __init__(self, library, libraries, arguments):
         self.checkout, self.prefix = (arguments.checkout.resolve(),
                                       arguments.prefix.resolve() / "drop-in" / library)
+        self.part = arguments.part
+        self.headers = [self.prefix / "include", self.prefix]
         self.libraries = libraries
         self.mpiexec, self.mpi = arguments.mpiexec, arguments.mpi
         self.work = self.programs = pathlib.Path(
             tempfile.mkdtemp(prefix=f"originals-{library}-", dir=arguments.work))
+        if arguments.relink:
+            # What FTI's build would write, without options, says nothing.
+            (self.work / "fti-defs.h").write_text("")
+            self.headers = [self.checkout / HEADERS[library], self.work, self.prefix / "include"]
 
     def build(self, program):
-        """Builds it with the path of the header and the library changed, and nothing else."""
+        """Builds it with the path of the library changed, and of the header if that is
+        to be ours."""
         if not program.sources:
             return
         sources = [self.checkout / source for source in program.sources]
@@ -73,7 +81,7 @@ class Originals:
         compiler = COMPILERS[sources[0].suffix]
         command = [f"{compiler}.{self.mpi}" if self.mpi else compiler, "-w", *program.options,
                    *sources,
-                   f"-I{self.prefix}/include", f"-I{self.prefix}", f"-L{self.prefix}/lib",
+                   *(f"-I{path}" for path in self.headers), f"-L{self.prefix}/lib",
                    f"-Wl,-rpath,{self.prefix}/lib",
                    *(f"-l{name}" for name in (*program.libraries, *self.libraries)), "-lm", "-o",
                    self.work / program.name.replace("/", "-")]
@@ -137,7 +145,8 @@ def try_program(originals, program, failures):
         failures.append(f"{program.name}: build: {failure}")
         return cells
     for column in COLUMNS[1:]:
-        checks = [check for check in program.checks if check.column == column]
+        checks = [check for check in program.checks
+                  if check.column == column and originals.part in check.name]
         passed = sum(does_pass(originals, program, check, failures) for check in checks)
         if checks:
             cells[column] = f"{passed} of {len(checks)}"
@@ -170,7 +179,11 @@ def main(about, library, libraries, programs):
                         help="where the sources of the original lie")
     parser.add_argument("--prefix", type=pathlib.Path, default=pathlib.Path("/usr/local"),
                         help="where Diapause is installed (default: /usr/local)")
+    parser.add_argument("--relink", action="store_true",
+                        help="compile with the header of the checkout, and only link with ours "
+                             "(modules of Fortran are ours)")
     parser.add_argument("--only", default="", help="only programs with this in their names")
+    parser.add_argument("--part", default="", help="only checks with this in their names")
     parser.add_argument("--mpi", default="",
                         help="as in mpicc.openmpi, where there are several (default: plain mpicc)")
     parser.add_argument("--mpiexec", default="mpiexec", help="what starts ranks (default: mpiexec)")
