@@ -10,6 +10,7 @@ import ctypes
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -46,6 +47,27 @@ def fortran_variables_of_every_type_come_back(site):
 def cpp_values_of_every_kind_come_back(site):
     with Place(site, ranks=0) as place:
         place.run("cpp_types")
+
+
+def thousands_of_files_and_one_of_2_gib_come_back_from_every_level(site):
+    for level, lost in ((1, ()), (2, (0,)), (3, (0,)), (4, range(3))):
+        groups = {"tier": "local", "group_nodes": 3}
+        with Place(site, ranks=3, tier="local", level3=groups) as place:
+            run_at_length(place, "large_files", place.config, "write", level)
+            for node in lost:
+                for path in place.local.glob(f"large-*/node{node}"):
+                    shutil.rmtree(path)
+            run_at_length(place, "large_files", place.config, "read")
+
+
+def run_at_length(place, program, *options):
+    """Runs a program that moves several GiB."""
+    run = place.start(program, *options)
+    try:
+        run.process.wait(900)
+    except subprocess.TimeoutExpired:
+        raise run.complaint("did not end within 900 s") from None
+    run.succeed()
 
 
 def python_environment(site):
@@ -207,7 +229,8 @@ def python_structures_are_those_of_c(site):
 
 
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "an_", "fortran_variables", "cpp_values", "python_structures"))}
+         if name.startswith(("a_", "an_", "fortran_variables", "cpp_values", "python_structures",
+                           "thousands_"))}
 
 
 def main():
