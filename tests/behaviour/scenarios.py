@@ -395,8 +395,8 @@ def keeps_a_program_of_2_times_2_3_gib_alive_that_lost_a_node(site, mib=2355):
     settings = {"async": {"mode": "thread"}, "local": {"path": ""}}
     with Place(site, ranks=2, **settings) as place:
         with MemoryGroup(place, limit):
-            place.run("limited", "write", mib, 2, 2, messages=[""])
+            place.run("limited", "write", mib, 2, 1, messages=[""])
             shutil.rmtree(next(place.memory.glob("limited-*")) / "node1")
-            place.run("limited", "read", mib, 2, 2, messages=[""])
+            place.run("limited", "read", mib, 2, 1, messages=[""])
             expect(not any(event["error"] for event in place.events("limited", "checkpoint")),
                    "the redundancy that was lost was not put back")
