@@ -87,27 +87,24 @@ class RebuiltImage final : public ByteSource {
 
 class Rebuilder {
  public:
-  Rebuilder(const CollectedVersion& version, std::uint32_t rank, std::uint32_t group,
+  Rebuilder(const CollectedVersion& version, const redundancy::Membership& place,
             const redundancy::GroupLayout& layout)
       : version_(version),
         manifest_(*version.manifest),
-        rank_(rank),
-        group_number_(group),
-        group_(manifest_.groups[group]),
+        place_(place),
+        group_(manifest_.groups[place.group]),
+        rank_(group_.members[place.member]),
         layout_(layout),
-        image_(std::make_unique<RebuiltImage>(manifest_.ranks[rank].image.file_bytes,
+        image_(std::make_unique<RebuiltImage>(manifest_.ranks[rank_].image.file_bytes,
                                               group_.chunk_bytes)) {}
 
   Result<store::ImageReader> run() {
     DIAPAUSE_TRY_ASSIGN(const redundancy::ReedSolomon code,
                         redundancy::ReedSolomon::create(layout_.k(), layout_.m()));
-    const auto& members = group_.members;
-    const auto own = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) -
-                                                members.begin());
     images_.resize(layout_.n());
     parities_.resize(layout_.n());
     for (std::uint32_t row = 0; row < layout_.n(); ++row) {
-      if (!layout_.holds_parity(own, row)) DIAPAUSE_TRY(add_row(code, own, row));
+      if (!layout_.holds_parity(place_.member, row)) DIAPAUSE_TRY(add_row(code, row));
     }
     return store::ImageReader::open(
         std::move(image_), fmt::format("the image of rank {}, rebuilt from parity,", rank_),
@@ -115,32 +112,29 @@ class Rebuilder {
   }
 
  private:
-  Status add_row(const redundancy::ReedSolomon& code, std::uint32_t own, std::uint32_t row) {
-    std::vector<Chunk> chunks;
-    std::vector<std::uint32_t> available;
-    for (std::uint32_t position = 0; position < layout_.n() && chunks.size() < layout_.k();
-         ++position) {
-      const std::uint32_t member = layout_.member_at(position, row);
-      if (member == own) continue;
-      const std::uint64_t offset = layout_.chunk_index(member, row) * group_.chunk_bytes;
-      const bool is_parity = position >= layout_.k();
-      if (!is_parity && group_.members[member] == format::kNoRank) {
-        chunks.push_back({position, nullptr, 0});
-      } else if (const auto file = is_parity ? parity_of(member) : image_of(member)) {
-        chunks.push_back({position, file->bytes, file->begin + offset});
-      }
-    }
+  Status add_row(const redundancy::ReedSolomon& code, std::uint32_t row) {
+    const auto find = [this](const redundancy::Chunk& chunk) { return find_chunk(chunk); };
+    std::vector<Chunk> chunks = layout_.find_chunks(place_.member, row, find);
     if (chunks.size() < layout_.k()) {
       return fail(Code::not_found,
                   fmt::format("no image of it can be reached from here, and of the {} images and "
                               "parities that it could be rebuilt from only {}",
                               layout_.k(), chunks.size()));
     }
+    std::vector<std::uint32_t> available;
     for (const Chunk& chunk : chunks) available.push_back(chunk.position);
-    const std::uint32_t wanted[] = {layout_.position(own, row)};
+    const std::uint32_t wanted[] = {layout_.position(place_.member, row)};
     DIAPAUSE_TRY_ASSIGN(redundancy::ReedSolomon::Decoder decoder, code.decoder(available, wanted));
     image_->add(Row{std::move(chunks), std::move(decoder)});
     return {};
+  }
+
+  std::optional<Chunk> find_chunk(const redundancy::Chunk& chunk) {
+    if (!chunk.is_parity && group_.members[chunk.member] == format::kNoRank)
+      return Chunk{chunk.position, nullptr, 0};
+    const auto file = chunk.is_parity ? parity_of(chunk.member) : image_of(chunk.member);
+    if (!file) return std::nullopt;
+    return Chunk{chunk.position, file->bytes, file->begin + chunk.index * group_.chunk_bytes};
   }
 
   struct File {
@@ -174,9 +168,9 @@ class Rebuilder {
     Known& known = parities_[member];
     if (std::exchange(known.is_asked, true)) return known.file;
     for (const Part& part : version_.parts) {
-      if (!part.found->parities.contains({group_number_, member})) continue;
-      auto reader = open_image(part, store::parity_name(group_number_, member),
-                               store::expected_parity(manifest_, group_number_, member));
+      if (!part.found->parities.contains({place_.group, member})) continue;
+      auto reader = open_image(part, store::parity_name(place_.group, member),
+                               store::expected_parity(manifest_, place_.group, member));
       if (!reader) continue;
       store::ImageReader& parity = image_->add(std::move(*reader));
       const auto& regions = parity.index().regions;
@@ -188,9 +182,9 @@ class Rebuilder {
 
   const CollectedVersion& version_;
   const format::Manifest& manifest_;
-  const std::uint32_t rank_;
-  const std::uint32_t group_number_;
+  const redundancy::Membership place_;
   const format::Group& group_;
+  const std::uint32_t rank_;
   const redundancy::GroupLayout layout_;
   std::unique_ptr<RebuiltImage> image_;
   std::vector<Known> images_;    // by member
@@ -202,18 +196,15 @@ class Rebuilder {
 Result<store::ImageReader> rebuild_image(const CollectedVersion& version, std::uint32_t rank) {
   constexpr int kParity = 3;  // the level
   const format::Manifest& manifest = *version.manifest;
-  for (std::uint32_t number = 0; manifest.has_level(kParity) && number < manifest.groups.size();
-       ++number) {
-    const format::Group& group = manifest.groups[number];
-    const auto& members = group.members;
-    if (group.chunk_bytes == 0 || std::find(members.begin(), members.end(), rank) == members.end())
-      continue;
-    DIAPAUSE_TRY_ASSIGN(
-        const auto layout,
-        redundancy::GroupLayout::create(static_cast<std::uint32_t>(members.size()), group.parity));
-    return Rebuilder(version, rank, number, layout).run();
-  }
-  return fail(Code::not_found, "no image of it can be reached from here");
+  const auto place = redundancy::membership_of(manifest, rank);
+  const bool has_parity =
+      manifest.has_level(kParity) && place && manifest.groups[place->group].chunk_bytes > 0;
+  if (!has_parity) return fail(Code::not_found, "no image of it can be reached from here");
+  const format::Group& group = manifest.groups[place->group];
+  DIAPAUSE_TRY_ASSIGN(const auto layout,
+                      redundancy::GroupLayout::create(
+                          static_cast<std::uint32_t>(group.members.size()), group.parity));
+  return Rebuilder(version, *place, layout).run();
 }
 
 }  // namespace diapause::cli

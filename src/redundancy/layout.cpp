@@ -105,6 +105,16 @@ std::uint64_t GroupLayout::chunk_bytes(std::uint64_t largest_image_bytes) const 
   return round_up(largest_image_bytes % k() == 0 ? whole : whole + 1, kPageBytes);
 }
 
+std::optional<Membership> membership_of(const format::Manifest& manifest, std::uint32_t rank) {
+  for (std::uint32_t group = 0; group < manifest.groups.size(); ++group) {
+    const auto& members = manifest.groups[group].members;
+    const auto found = std::ranges::find(members, rank);
+    if (found != members.end())
+      return Membership{group, static_cast<std::uint32_t>(found - members.begin())};
+  }
+  return std::nullopt;
+}
+
 std::uint32_t partner_node(std::uint32_t node, std::uint32_t node_count) {
   return (node + 1) % node_count;
 }

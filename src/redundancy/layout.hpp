@@ -15,13 +15,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
 #include "format/manifest.hpp"
 
 namespace diapause::redundancy {
+
+// A chunk of a codeword.
+struct Chunk {
+  std::uint32_t position = 0;  // in the codeword
+  std::uint32_t member = 0;    // whose image, or parity file, it lies in
+  std::uint32_t index = 0;     // which chunk of that
+  bool is_parity = false;
+};
 
 class GroupLayout {
  public:
@@ -42,6 +53,22 @@ class GroupLayout {
   // row.
   std::uint32_t chunk_index(std::uint32_t member, std::uint32_t row) const;
 
+  // Calls `find(chunk)` for chunks of that row that are not the member's own, in the order of their
+  // positions, until it has returned k values, from which the member's chunk can be computed. It
+  // returns nullopt for a chunk that cannot be had; if there are too many of these, fewer than k
+  // values are the result.
+  template <class Find>
+  auto find_chunks(std::uint32_t member, std::uint32_t row, const Find& find) const {
+    std::vector<typename std::invoke_result_t<Find, const Chunk&>::value_type> found;
+    for (std::uint32_t position = 0; position < n() && found.size() < k(); ++position) {
+      const std::uint32_t other = member_at(position, row);
+      if (other == member) continue;
+      if (auto one = find(Chunk{position, other, chunk_index(other, row), position >= k()}))
+        found.push_back(std::move(*one));
+    }
+    return found;
+  }
+
   // Returns the chunk size for a group whose largest image file has `largest_image_bytes` (below
   // 2^63): the smallest multiple of a page of which k cover it; 0 for 0.
   std::uint64_t chunk_bytes(std::uint64_t largest_image_bytes) const;
@@ -52,6 +79,14 @@ class GroupLayout {
 
   std::uint32_t n_ = 0, m_ = 0;
 };
+
+// Where a rank is in the groups of a version.
+struct Membership {
+  std::uint32_t group = 0;
+  std::uint32_t member = 0;
+};
+// Returns nullopt if the rank is in no group.
+std::optional<Membership> membership_of(const format::Manifest& manifest, std::uint32_t rank);
 
 // Returns the node that keeps the level-2 copies of `node`: the next one in the ring. Requires
 // node_count >= 2.

@@ -189,5 +189,26 @@ TEST(Groups, ASetIsToldForEachNodeAlone) {
   }
 }
 
+TEST(GroupLayout, FindsOtherChunksOfARowUntilThereAreEnough) {
+  const GroupLayout layout = *GroupLayout::create(4, 1);
+  std::vector<std::uint32_t> asked;
+  // Row 1 has its parity on member 1, and the data of members 0, 2 and 3.
+  const auto all_but_the_third = [&](const Chunk& chunk) -> std::optional<Chunk> {
+    asked.push_back(chunk.member);
+    return chunk.member == 3 ? std::nullopt : std::optional(chunk);
+  };
+  const std::vector<Chunk> found = layout.find_chunks(0, 1, all_but_the_third);
+  EXPECT_EQ(asked, (std::vector<std::uint32_t>{2, 3, 1}));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].index, layout.chunk_index(2, 1));
+  EXPECT_FALSE(found[0].is_parity);
+  EXPECT_TRUE(found[1].is_parity);
+  EXPECT_EQ(found[1].position, 3U);
+
+  asked.clear();
+  const auto any = [&](const Chunk& chunk) { return std::optional(chunk.member); };
+  EXPECT_EQ(layout.find_chunks(1, 1, any), (std::vector<std::uint32_t>{0, 2, 3}));
+}
+
 }  // namespace
 }  // namespace diapause::redundancy

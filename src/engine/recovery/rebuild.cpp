@@ -76,38 +76,24 @@ std::optional<ServedFile> find_parity(const Topology& topology, const StoredVers
   return std::nullopt;
 }
 
-// The chunk at `position` of a row, if it can be had.
+// The chunk of a row, if it can be had.
 std::optional<Rebuild::Chunk> find_chunk(const Topology& topology, const StoredVersion& version,
-                                         std::uint32_t group, const redundancy::GroupLayout& layout,
-                                         std::uint32_t row, std::uint32_t position) {
+                                         std::uint32_t group, const redundancy::Chunk& chunk) {
   const format::Group& g = version.manifest->groups[group];
-  const std::uint32_t member = layout.member_at(position, row);
-  const std::uint64_t offset = layout.chunk_index(member, row) * g.chunk_bytes;
-  if (position >= layout.k()) {
-    auto served = find_parity(topology, version, group, member);
-    if (!served) return std::nullopt;
-    return Rebuild::Chunk{position, served, offset};
-  }
-  if (g.members[member] == format::kNoRank) return Rebuild::Chunk{position, std::nullopt, offset};
-  auto served = find_image(topology, version, g.members[member]);
+  const std::uint64_t offset = chunk.index * g.chunk_bytes;
+  if (!chunk.is_parity && g.members[chunk.member] == format::kNoRank)
+    return Rebuild::Chunk{chunk.position, std::nullopt, offset};
+  auto served = chunk.is_parity ? find_parity(topology, version, group, chunk.member)
+                                : find_image(topology, version, g.members[chunk.member]);
   if (!served) return std::nullopt;
-  return Rebuild::Chunk{position, served, offset};
-}
-
-std::pair<std::uint32_t, std::uint32_t> group_and_member(const format::Manifest& manifest,
-                                                         std::uint32_t rank) {
-  for (std::uint32_t g = 0; g < manifest.groups.size(); ++g) {
-    const auto& members = manifest.groups[g].members;
-    const auto found = std::find(members.begin(), members.end(), rank);
-    if (found != members.end()) return {g, static_cast<std::uint32_t>(found - members.begin())};
-  }
-  return {0, 0};
+  return Rebuild::Chunk{chunk.position, served, offset};
 }
 
 }  // namespace
 
 Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std::uint32_t rank) {
-  const auto [group, member] = group_and_member(*version.manifest, rank);
+  const auto [group, member] =
+      redundancy::membership_of(*version.manifest, rank).value_or(redundancy::Membership{});
   const format::Group& g = version.manifest->groups[group];
   Rebuild rebuild{rank, 0, g.parity, g.chunk_bytes, {}};
   const auto layout =
@@ -116,15 +102,12 @@ Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std
   rebuild.k = layout->k();
   for (std::uint32_t row = 0; row < layout->n(); ++row) {
     if (layout->holds_parity(member, row)) continue;
-    Rebuild::Row planned{
-        layout->position(member, row), layout->chunk_index(member, row) * g.chunk_bytes, {}};
-    for (std::uint32_t position = 0; position < layout->n() && planned.chunks.size() < layout->k();
-         ++position) {
-      if (position == planned.target_position) continue;
-      if (auto chunk = find_chunk(topology, version, group, *layout, row, position))
-        planned.chunks.push_back(*chunk);
-    }
-    rebuild.rows.push_back(std::move(planned));
+    const auto find = [&, group = group](const redundancy::Chunk& chunk) {
+      return find_chunk(topology, version, group, chunk);
+    };
+    rebuild.rows.push_back({layout->position(member, row),
+                            layout->chunk_index(member, row) * g.chunk_bytes,
+                            layout->find_chunks(member, row, find)});
   }
   return rebuild;
 }
