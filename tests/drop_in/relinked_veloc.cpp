@@ -3,11 +3,11 @@
 // relinked_veloc CONFIGURATION.
 #include <mpi.h>
 
-#include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <set>
 #include <string>
+
+#include "expect.hpp"
 
 namespace veloc {
 
@@ -43,16 +43,6 @@ client_t* get_client(MPI_Comm, const std::string&);
 
 extern "C" int VELOC_Init_single(unsigned int, const char*);
 extern "C" int VELOC_Finalize(int);
-
-namespace {
-
-void expect(bool condition, const char* text) {
-  if (condition) return;
-  std::cerr << "not so: " << text << '\n';
-  std::exit(1);
-}
-
-}  // namespace
 
 int main(int, char** argv) {
   const std::string group = "default";

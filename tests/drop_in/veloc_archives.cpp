@@ -4,25 +4,18 @@
 
 #include <boost/serialization/vector.hpp>
 #include <cereal/types/map.hpp>
-#include <cstdlib>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "expect.hpp"
 #include "veloc.hpp"
 #include "veloc/boost.hpp"
 #include "veloc/cache.hpp"
 #include "veloc/cereal.hpp"
 
 namespace {
-
-void expect(bool condition, const char* text) {
-  if (condition) return;
-  std::cerr << "not so: " << text << '\n';
-  std::exit(1);
-}
 
 void protect_by_both(veloc::client_t& client) {
   std::map<int, int> map = {{1, 2}, {30, 40}};

@@ -1,23 +1,12 @@
 // VELOC's C++ interface: what serializers write comes back, and observers hear of checkpoints. The
 // first argument is the configuration.
-#include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
 
+#include "expect.hpp"
 #include "veloc.hpp"
-
-namespace {
-
-void expect(bool condition, const char* text) {
-  if (condition) return;
-  std::cerr << "not so: " << text << '\n';
-  std::exit(1);
-}
-
-}  // namespace
 
 int main(int, char** argv) {
   try {

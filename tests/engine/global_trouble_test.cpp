@@ -229,14 +229,25 @@ TEST(GlobalTier, ThatCannotBeReadIsNoFreshStart) {
   EXPECT_EQ(restart_job(kernel, shape).version, 1u);
 }
 
+// The trouble is that of the ledger's file alone.
+class LedgerTrouble : public ::testing::Test {
+ protected:
+  LedgerTrouble() {
+    kernel.only = "ledger.jsonl";
+    shape.ranks = 1;
+    shape.log = [this](Severity severity, const std::string& text) {
+      if (severity == Severity::warning) warnings.push_back(text);
+    };
+  }
+  VolatileDisk disk;
+  TroubledKernel kernel{disk};
+  Shape shape;
+  std::vector<std::string> warnings;
+};
+
 // A file system that is full loses nothing of the account: lines wait, and are written in their
 // order, once.
-TEST(LedgerTrouble, OfADiskThatIsFullForAWhileLosesNoLine) {
-  VolatileDisk disk;
-  TroubledKernel kernel(disk);
-  kernel.only = "ledger.jsonl";
-  Shape shape;
-  shape.ranks = 1;
+TEST_F(LedgerTrouble, OfADiskThatIsFullForAWhileLosesNoLine) {
   const Status opened =
       run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
         for (std::uint64_t version = 1; version <= 6; ++version) {
@@ -254,17 +265,8 @@ TEST(LedgerTrouble, OfADiskThatIsFullForAWhileLosesNoLine) {
 }
 
 // More lines wait than memory is kept for: the oldest are lost, and the ledger and the log say so.
-TEST(LedgerTrouble, OfADiskThatIsFullForLongIsToldWithTheLinesItCost) {
-  VolatileDisk disk;
-  TroubledKernel kernel(disk);
-  kernel.only = "ledger.jsonl";
-  std::vector<std::string> warnings;
-  Shape shape;
-  shape.ranks = 1;
+TEST_F(LedgerTrouble, OfADiskThatIsFullForLongIsToldWithTheLinesItCost) {
   shape.config = "[capture]\nstrategy = \"copy\"\n";
-  shape.log = [&](Severity severity, const std::string& text) {
-    if (severity == Severity::warning) warnings.push_back(text);
-  };
   constexpr std::uint64_t kVersions = engine::LedgerWriter::kMostWaiting + 20;
   ASSERT_TRUE(run_job(kernel, shape, [&](library::Engine& engine, Program&, std::uint32_t) {
     for (std::uint64_t version = 1; version <= kVersions; ++version) {
@@ -285,16 +287,7 @@ TEST(LedgerTrouble, OfADiskThatIsFullForLongIsToldWithTheLinesItCost) {
   EXPECT_TRUE(std::ranges::is_sorted(numbers));
 }
 
-TEST(LedgerTrouble, OfADiskThatStaysFullIsTold) {
-  VolatileDisk disk;
-  TroubledKernel kernel(disk);
-  kernel.only = "ledger.jsonl";
-  std::vector<std::string> warnings;
-  Shape shape;
-  shape.ranks = 1;
-  shape.log = [&](Severity severity, const std::string& text) {
-    if (severity == Severity::warning) warnings.push_back(text);
-  };
+TEST_F(LedgerTrouble, OfADiskThatStaysFullIsTold) {
   ASSERT_TRUE(run_job(kernel, shape, [&](library::Engine& engine, Program&, std::uint32_t) {
     kernel.error = ENOSPC;
     library::CheckpointInfo info;
