@@ -84,18 +84,36 @@ def _of_buffer(region: str, data: Any) -> Memory:
                   tuple(view.shape or ()), view.c_contiguous)
 
 
+def _is_one_piece(shape: Tuple[int, ...], strides: Tuple[int, ...]) -> bool:
+    """Returns whether elements lie side by side, whatever the order of the dimensions."""
+    expected = 1
+    for stride, extent in sorted(zip(strides, shape)):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
 def _of_tensor(region: str, data: Any) -> Memory:
     """A tensor of PyTorch, which has no buffer."""
     if data.device.type != "cpu":
         raise _refuse(region,
                       f"the tensor lies on {data.device}; only memory of the host can be protected")
-    if not data.is_contiguous():
-        raise _refuse(region, "the tensor is not contiguous: protect tensor.contiguous()")
+    if str(data.layout) != "torch.strided":
+        raise _refuse(region, f"the layout of the tensor is {data.layout}: "
+                      "protect the tensors that it consists of")
+    if data.is_conj() or data.is_neg():
+        raise _refuse(region, "the tensor is the conjugate or the negative of what its memory "
+                      "holds: protect the tensor that it was made from")
+    shape, strides = tuple(data.shape), tuple(data.stride())
+    if data.numel() > 0 and not _is_one_piece(shape, strides):
+        raise _refuse(region, "the tensor is not contiguous: protect the whole one that it is "
+                      "a part of")
     kind = str(data.dtype).rpartition(".")[2]
     size = data.element_size()
     types = {"float": _FLOATS, "int": _SIGNED, "uint": _UNSIGNED}.get(kind.rstrip("0123456789"), {})
-    return Memory(data, data.data_ptr(), data.numel(), size, types.get(size, BYTES),
-                  tuple(data.shape), True)
+    return Memory(data, data.data_ptr(), data.numel(), size, types.get(size, BYTES), shape,
+                  data.is_contiguous())
 
 
 def _is_tensor(data: Any) -> bool:

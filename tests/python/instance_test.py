@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import importlib.util
 import logging
 import os
 import pathlib
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 import weakref
 from unittest import mock
@@ -171,19 +173,67 @@ class Protecting(InADirectory):
         self.assertIsNone(held())
 
     def test_a_tensor_is_taken_by_its_address(self):
-        class Tensor:  # what is asked of one of PyTorch
-            dtype, shape, device = "torch.float32", (2, 3), type("", (), {"type": "cpu"})()
-            values = numpy.zeros(6, "f4")
-            is_contiguous = staticmethod(lambda: True)
-            element_size, numel = staticmethod(lambda: 4), staticmethod(lambda: 6)
-            data_ptr = staticmethod(lambda: Tensor.values.ctypes.data)
-
         found = memory.memory_of("x", Tensor())
-        self.assertEqual((found.address, found.count, found.type),
-                         (Tensor.values.ctypes.data, 6, memory.FLOAT32))
-        Tensor.device.type = "cuda"
-        with self.assertRaisesRegex(diapause.ArgumentError, "host"):
-            memory.memory_of("x", Tensor())
+        self.assertEqual((found.address, found.count, found.type, found.is_in_c_order),
+                         (Tensor.values.ctypes.data, 6, memory.FLOAT32, True))
+
+    def test_a_tensor_in_one_piece_is_taken_in_whatever_order_its_dimensions_are(self):
+        found = memory.memory_of("x", Tensor(stride=(1, 2)))
+        self.assertEqual((found.count, found.is_in_c_order), (6, False))
+
+    def test_a_tensor_whose_memory_does_not_hold_its_values_is_refused(self):
+        for changed, why in (({"device": "cuda"}, "host"), ({"stride": (6, 2)}, "not contiguous"),
+                             ({"stride": (0, 1)}, "not contiguous"),
+                             ({"layout": "torch.sparse_coo"}, "sparse_coo"),
+                             ({"is_conj": True}, "conjugate")):
+            with self.subTest(changed), self.assertRaisesRegex(diapause.ArgumentError, why):
+                memory.memory_of("x", Tensor(**changed))
+
+
+class Tensor:
+    """What is asked of a tensor of PyTorch, which need not be there."""
+
+    dtype, shape, values = "torch.float32", (2, 3), numpy.zeros(6, "f4")
+
+    def __init__(self, device="cpu", stride=(3, 1), layout="torch.strided", is_conj=False):
+        self.device, self.layout = types.SimpleNamespace(type=device), layout
+        self.stride, self.is_conj, self.is_neg = lambda: stride, lambda: is_conj, lambda: False
+        self.is_contiguous = lambda: stride == (3, 1)
+
+    element_size, numel = staticmethod(lambda: 4), staticmethod(lambda: 6)
+    data_ptr = staticmethod(lambda: Tensor.values.ctypes.data)
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "needs PyTorch")
+class TensorsOfPyTorch(InADirectory):
+    def test_tensors_of_every_kind_come_back(self):
+        import torch
+
+        tensors = {"rows": torch.arange(6.0).reshape(2, 3),
+                   "columns": torch.arange(6.0).reshape(2, 3).T,
+                   "half": torch.arange(6.0).bfloat16(), "truths": torch.tensor([True, False]),
+                   "scalar": torch.tensor(5), "none": torch.zeros(0, 3),
+                   "parameter": torch.nn.Parameter(torch.ones(3)),
+                   "image": torch.arange(24.0).view(1, 2, 3, 4).contiguous(
+                       memory_format=torch.channels_last)}
+        wanted = {name: tensor.detach().clone() for name, tensor in tensors.items()}
+        with self.open() as run:
+            for name, tensor in tensors.items():
+                run.protect(name, tensor)
+            run.checkpoint(1)
+            for tensor in tensors.values():
+                tensor.data.zero_()
+            run.restart()
+        for name, tensor in tensors.items():
+            self.assertTrue(torch.equal(tensor, wanted[name]), name)
+
+    def test_tensors_without_memory_of_their_own_are_refused(self):
+        import torch
+
+        for tensor in (torch.eye(3).to_sparse(), torch.ones(1, 3).expand(4, 3),
+                       torch.ones(3, device="meta"), (torch.arange(3.0) + 1j).conj()):
+            with self.assertRaises(diapause.ArgumentError):
+                memory.memory_of("x", tensor)
 
 
 class Growing(InADirectory):
