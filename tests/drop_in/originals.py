@@ -64,7 +64,8 @@ class Originals:
         self.libraries = libraries
         self.mpiexec, self.mpi = arguments.mpiexec, arguments.mpi
         self.work = self.programs = pathlib.Path(
-            tempfile.mkdtemp(prefix=f"originals-{library}-", dir=arguments.work))
+            tempfile.mkdtemp(prefix=f"originals-{library}-",
+                             dir=arguments.work and arguments.work.resolve()))
         if arguments.relink:
             # What FTI's build would write, without options, says nothing.
             (self.work / "fti-defs.h").write_text("")
@@ -87,7 +88,7 @@ class Originals:
                    self.work / program.name.replace("/", "-")]
         done = subprocess.run([str(part) for part in command], cwd=self.work, text=True,
                               capture_output=True, check=False)
-        errors = [line for line in done.stderr.splitlines() if "rror" in line]
+        errors = [line for line in done.stderr.splitlines() if "rror" in line or "ld: " in line]
         expect(done.returncode == 0, errors[0] if errors else done.stderr)
 
     def place(self, ranks, ranks_per_node):
