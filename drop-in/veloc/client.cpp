@@ -160,6 +160,7 @@ void VelocClient::take(const std::set<int>& ids, int mode) {
     throw Failure("no region is selected for the checkpoint '" + open_->name + "'");
   Dated& dated = job_of(open_->name);
   dated.job->checkpoint(blocks, static_cast<std::uint64_t>(open_->version), due_level(dated));
+  dated.job->wait_if_only_calls_advance();
   last_name_ = open_->name;
 }
 
@@ -171,6 +172,7 @@ bool VelocClient::checkpoint_end(bool success) {
       Dated& dated = job_of(open.name);
       dated.job->checkpoint_files({}, static_cast<std::uint64_t>(open.version), due_level(dated),
                                   success);
+      dated.job->wait_if_only_calls_advance();
       last_name_ = open.name;
     } else if (!open.is_taken) {
       throw Failure("the checkpoint '" + open.name + "' holds nothing");

@@ -138,6 +138,27 @@ def a_veloc_program_that_writes_its_own_files_is_killed_and_ends_the_same(site):
     end_the_same(site, prepare, lambda place: lose_node(place, "node1"))
 
 
+def a_checkpoint_of_veloc_outlives_a_node_when_its_call_has_returned(site):
+    """The program's MPI lets no thread communicate, and the program makes no further call."""
+    for program in ("veloc_solver", "veloc_files"):
+        with Place(site, ranks=RANKS) as place:
+            configuration = veloc_configuration(place, ec_interval=0, persistent_interval=-1)
+            environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+            run = place.start(program, configuration, "held", 20, "held", "hold",
+                              environment=environment)
+            run.wait_for(lambda: all((place.path / f"held.{rank}").exists()
+                                     for rank in range(RANKS)),
+                         "a checkpoint")
+            run.kill("held", rank=0)
+            run.be_killed()
+            lose_node(place, "node1")
+            place.run(program, configuration, "held", 20, "again", environment=environment,
+                      messages=MPI_NOTICE)
+            restarts = [event["version"] for event in place.events("held", "restart")]
+            expect_equal(restarts, [20], f"versions that {program} has restarted from")
+            expect_equal(result_of(place, "again"), result_of(place, "held"), program)
+
+
 def scr_configuration(place, **keys):
     """Versions lie where SCR has its own files, below the prefix directory."""
     place.global_ = place.path / ".scr"

@@ -1,6 +1,7 @@
 /* A solver that writes its own files where VELOC tells it to: veloc_files CONFIGURATION NAME STEPS
- * RESULT. */
+ * RESULT [hold]. With "hold" it makes no further call when it has written the result. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "field.h"
 #include "veloc.h"
@@ -21,7 +22,7 @@ static int restart(const char* name, int version, int* step, double* field) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc < 5) return 2;
   const char* const name = argv[2];
   const int steps = atoi(argv[3]);
   int step = 0;
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
     if (!checkpoint(name, step, field)) MPI_Abort(MPI_COMM_WORLD, 5);
   }
   if (!write_result(argv[4], field, MPI_COMM_WORLD)) return 6;
+  while (argc > 5) pause();
   free(field);
   if (VELOC_Finalize(1) != VELOC_SUCCESS) return 7;
   MPI_Finalize();

@@ -1,7 +1,9 @@
 /* A solver with VELOC's calls, as its users write them: veloc_solver CONFIGURATION NAME STEPS
- * RESULT. It moves its field to another address now and then, and frees it before the end. */
+ * RESULT [hold]. It moves its field to another address now and then, and frees it before the end.
+ * With "hold" it makes no further call when it has written the result, and waits to be killed. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "field.h"
 #include "veloc.h"
@@ -15,7 +17,7 @@ static double* moved(double* field) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc < 5) return 2;
   const char* const name = argv[2];
   const int steps = atoi(argv[3]);
   int step = 0;
@@ -34,6 +36,7 @@ int main(int argc, char** argv) {
     if (step % (3 * kEvery) == 0) field = moved(field);
   }
   if (!write_result(argv[4], field, MPI_COMM_WORLD)) return 6;
+  while (argc > 5) pause();
   free(field);
   if (VELOC_Finalize(1) != VELOC_SUCCESS) return 7;
   MPI_Finalize();
