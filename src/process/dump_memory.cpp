@@ -64,7 +64,7 @@ std::string refusal_of(const Mapping& mapping, bool is_watched) {
 std::string with_ends_of_lines(std::string name) {
   constexpr std::string_view kEnd = "\\012";
   for (std::size_t at = name.find(kEnd); at != std::string::npos; at = name.find(kEnd, at + 1)) {
-    name.replace(at, kEnd.size(), "\n");
+    name.replace(at, kEnd.size(), 1, '\n');
   }
   return name;
 }

@@ -52,8 +52,8 @@ std::optional<std::string> own_group(const std::string& own_groups, std::string_
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    if (controllers.find("," + std::string(controller) + ",") == std::string::npos) continue;
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
+    if (controllers.find(fmt::format(",{},", controller)) == std::string::npos) continue;
     const std::string path = line.substr(second + 1);
     return path == "/" ? "" : path;
   }
