@@ -74,20 +74,22 @@ Result<std::vector<Peers::Place>> Peers::find(const std::vector<Addresses>& ends
     add(mine, is_asked ? ByteView(one.remote) : ByteView());
   }
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, comm_.all_gather(mine));
-  std::map<std::pair<ByteVector, ByteVector>, Place> places;  // by the local and the remote address
+  using Texts = std::pair<std::string, std::string>;
+  std::map<Texts, Place> places;  // by the local and the remote address
   for (std::uint32_t node = 0; node < all.size(); ++node) {
     if (node == own_number()) continue;
     ByteView left = all[node];
     for (std::uint32_t number = 0; !left.empty(); ++number) {
       DIAPAUSE_TRY_ASSIGN(ByteVector local, take(left));
       DIAPAUSE_TRY_ASSIGN(ByteVector remote, take(left));
-      if (!local.empty()) places[{std::move(local), std::move(remote)}] = {node, number};
+      if (!local.empty()) places[{text_of(local), text_of(remote)}] = {node, number};
     }
   }
   std::vector<Place> found;
   for (const Addresses& one : ends) {
-    const auto other =
-        may_lead_elsewhere(one) ? places.find({one.remote, one.local}) : places.end();
+    const auto other = may_lead_elsewhere(one)
+                           ? places.find({text_of(one.remote), text_of(one.local)})
+                           : places.end();
     found.push_back(other == places.end() ? Place() : other->second);
   }
   return found;

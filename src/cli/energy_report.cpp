@@ -177,10 +177,10 @@ std::string advice_text(const Advice& advice, const EnergySummary& energy) {
 // Returns text as one cell of a spreadsheet, which would compute what begins with one of "=+-@".
 std::string csv_cell(const std::string& text) {
   std::string cell = printable(text);
-  if (cell.find_first_of("=+-@") == 0) cell.insert(0, "'");
+  if (cell.find_first_of("=+-@") == 0) cell.insert(0, 1, '\'');
   if (cell.find_first_of(",\"") == std::string::npos) return cell;
   for (std::size_t at = cell.find('"'); at != std::string::npos; at = cell.find('"', at + 2))
-    cell.insert(at, "\"");
+    cell.insert(at, 1, '"');
   return "\"" + cell + "\"";
 }
 
