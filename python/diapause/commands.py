@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import pathlib
 import sys
 
@@ -82,8 +83,13 @@ def run(words):
         parser.add_argument("arrays")
         parser.add_argument("output")
         arguments = parser.parse_args(words)
-        print(exported.written(arguments.arrays, arguments.output,
-                               f"diapause.{verb.removeprefix('export-')}"))
+        if verb == "export-h5":
+            from diapause import h5
+
+            places = h5.make_room(arguments.arrays, arguments.output)
+            pathlib.Path(arguments.arrays, "places.json").write_text(json.dumps(places))
+        else:
+            print(exported.written(arguments.arrays, arguments.output, "diapause.vti"))
     elif verb == "study-compress":
         from diapause.study import command
 

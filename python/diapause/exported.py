@@ -21,14 +21,14 @@ def about(folder):
 
 
 def arrays(folder):
-    """(name of the region, rank, mapped array) in the order of names; the rank is
-    None for a global array."""
+    """(path, name of the region, rank, mapped array) in the order of names; the rank is None
+    for a global array."""
     import numpy
 
     for path in sorted(pathlib.Path(folder).glob("*.npy")):
         of_rank = _OF_A_RANK.fullmatch(path.name)
         name = of_rank[1] if of_rank else path.name.removesuffix(".npy")
-        yield (urllib.parse.unquote(name), int(of_rank[2]) if of_rank else None,
+        yield (path, urllib.parse.unquote(name), int(of_rank[2]) if of_rank else None,
                numpy.load(path, mmap_mode="r"))
 
 

@@ -89,7 +89,7 @@ class StoredVersion(Mapping):
         self.about = exported.about(directory)
         self.files = exported.files(directory)
         self._regions = {}
-        for name, rank, array in exported.arrays(directory):
+        for _, name, rank, array in exported.arrays(directory):
             array = self._typed(name, array, dtypes)
             if rank is None:
                 self._regions[name] = array

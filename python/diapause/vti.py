@@ -15,7 +15,7 @@ _TYPES = {"f4": "Float32", "f8": "Float64", "i1": "Int8", "u1": "UInt8", "i2": "
 def _arrays(folder):
     """{name: mapped array} of those that have one place in space for each element; the first one
     says which grid it is."""
-    found = {name: array for name, rank, array in exported.arrays(folder)
+    found = {name: array for _, name, rank, array in exported.arrays(folder)
              if rank is None and 2 <= array.ndim <= 3 and array.size > 0}
     shapes = {array.shape for array in found.values()}
     if not found:

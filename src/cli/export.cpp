@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "cli/collection.hpp"
+#include "cli/export_target.hpp"
 #include "cli/inspection.hpp"
 #include "cli/json_report.hpp"
-#include "cli/npy.hpp"
 #include "cli/python.hpp"
 #include "cli/rebuilt_image.hpp"
 #include "cli/text.hpp"
@@ -18,6 +19,7 @@
 #include "store/names.hpp"
 #include "sys/child.hpp"
 #include "sys/process.hpp"
+#include "sys/text_file.hpp"
 
 namespace diapause::cli {
 namespace {
@@ -95,11 +97,10 @@ class PieceReader {
 
 class Exporter {
  public:
-  Exporter(const CollectedVersion& version, const VersionDetails& details, const sys::Directory& to)
+  Exporter(const CollectedVersion& version, const VersionDetails& details, ExportTarget& to)
       : version_(version), details_(details), to_(to) {}
 
-  // Exports the version and returns the paths of the files.
-  Result<std::vector<std::string>> run() {
+  Status run() {
     std::map<std::string, std::vector<Piece>> by_name;
     for (std::uint32_t rank = 0; rank < details_.ranks.size(); ++rank) {
       const RankDetails& found = details_.ranks[rank];
@@ -109,7 +110,7 @@ class Exporter {
         by_name[(*found.regions)[i].name].push_back({rank, i});
     }
     for (const auto& [name, pieces] : by_name) DIAPAUSE_TRY(export_region(name, pieces));
-    return std::move(written_);
+    return {};
   }
 
  private:
@@ -133,7 +134,7 @@ class Exporter {
 
   Status export_whole(const std::string& file_name, const ArrayShape& shape,
                       const std::vector<Piece>& pieces) {
-    return write_array(file_name, shape, [&](const sys::File& file, std::uint64_t begin) -> Status {
+    return to_.array(file_name, shape, [&](const sys::File& file, std::uint64_t begin) -> Status {
       for (const Piece& piece : pieces) {
         DIAPAUSE_TRY(read(piece, [&](PieceReader& bytes) {
           return for_each_run(region_of(piece), [&](std::uint64_t in_array, std::uint64_t in_piece,
@@ -151,7 +152,7 @@ class Exporter {
     ArrayShape own{region.type, region.element_bytes, {region.count}};
     if (!region.place.empty()) own.dims.clear();
     for (const format::BlockDim& dim : region.place) own.dims.push_back(dim.shape);
-    return write_array(file_name, own, [&](const sys::File& file, std::uint64_t begin) {
+    return to_.array(file_name, own, [&](const sys::File& file, std::uint64_t begin) {
       return read(piece, [&](PieceReader& bytes) {
         return bytes.copy(0, region.raw_bytes(), file, begin);
       });
@@ -163,26 +164,11 @@ class Exporter {
     for (const Piece& piece : pieces) {
       std::vector<std::string> below = {"files", fmt::format("r{}", piece.rank)};
       below.insert(below.end(), path.begin(), path.end());
-      DIAPAUSE_TRY_ASSIGN(const sys::File file,
-                          store::open_below(to_, below, store::Opening::new_file));
-      DIAPAUSE_TRY(read(piece, [&](PieceReader& bytes) {
-        return bytes.copy(0, region_of(piece).raw_bytes(), file, 0);
+      const std::uint64_t length = region_of(piece).raw_bytes();
+      DIAPAUSE_TRY(to_.file(below, length, [&](const sys::File& file, std::uint64_t begin) {
+        return read(piece, [&](PieceReader& bytes) { return bytes.copy(0, length, file, begin); });
       }));
-      written_.push_back(fmt::format("{}/{}", to_.path(), fmt::join(below, "/")));
     }
-    return {};
-  }
-
-  // Writes the elements of an array into a file, in which they begin at the byte `begin`.
-  using Filling = std::function<Status(const sys::File& file, std::uint64_t begin)>;
-  Status write_array(const std::string& file_name, const ArrayShape& shape, const Filling& fill) {
-    const std::string temporary = file_name + ".tmp";
-    DIAPAUSE_TRY_ASSIGN(const sys::File file, to_.create_file(temporary));
-    const std::string head = npy_head(shape);
-    DIAPAUSE_TRY(file.write_all(as_byte_view(head), 0));
-    DIAPAUSE_TRY(fill(file, head.size()));
-    DIAPAUSE_TRY(to_.rename(temporary, to_, file_name));
-    written_.push_back(fmt::format("{}/{}", to_.path(), file_name));
     return {};
   }
 
@@ -224,8 +210,7 @@ class Exporter {
 
   const CollectedVersion& version_;
   const VersionDetails& details_;
-  const sys::Directory& to_;
-  std::vector<std::string> written_;
+  ExportTarget& to_;
 };
 
 // Returns the version of that number, or else the newest that could be restored from here.
@@ -238,11 +223,25 @@ const CollectedVersion* choose_version(const Job& job, const std::optional<std::
   return nullptr;
 }
 
-Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersion& version,
-                                           const Places& places, const std::string& path) {
-  const std::string absolute = path.starts_with('/') ? path : sys::current_directory() + "/" + path;
+// Writes what the version is, beside its arrays.
+Status write_about(const Job& job, const CollectedVersion& version, const VersionDetails& details,
+                   const Places& places, const sys::Directory& to) {
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, to.create_file("version.json"));
+  const std::string about =
+      show_json(job, details, energy_of_version(job.key, version.id.number, places)) + "\n";
+  return file.write_all(as_byte_view(about), 0);
+}
+
+std::string absolute(const std::string& path) {
+  return path.starts_with('/') ? path : sys::current_directory() + "/" + path;
+}
+
+Result<std::vector<std::string>> export_to_directory(const Job& job,
+                                                     const CollectedVersion& version,
+                                                     const Places& places,
+                                                     const std::string& path) {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory to,
-                      sys::Directory::make_private(sys::real_kernel(), absolute));
+                      sys::Directory::make_private(sys::real_kernel(), absolute(path)));
   // Beside the arrays of another version nobody could tell which are of this one.
   if (to.id_of("version.json")) {
     return fail(Code::argument,
@@ -251,12 +250,43 @@ Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersio
                             to.path()));
   }
   const VersionDetails details = read_details(version);
-  DIAPAUSE_TRY_ASSIGN(std::vector<std::string> written, Exporter(version, details, to).run());
-  DIAPAUSE_TRY_ASSIGN(const sys::File file, to.create_file("version.json"));
-  const std::string about =
-      show_json(job, details, energy_of_version(job.key, version.id.number, places)) + "\n";
-  DIAPAUSE_TRY(file.write_all(as_byte_view(about), 0));
-  return written;
+  ManyFiles files(to, ManyFiles::Content::written);
+  DIAPAUSE_TRY(Exporter(version, details, files).run());
+  DIAPAUSE_TRY(write_about(job, version, details, places, to));
+  return std::move(files.written());
+}
+
+// Reads where in the file that Python has made there is room for what.
+Result<OneFile::Places> read_places(const std::string& path) {
+  DIAPAUSE_TRY_ASSIGN(const std::string text, sys::read_text_file(sys::real_kernel(), path));
+  OneFile::Places places;
+  const auto object = nlohmann::json::parse(text, nullptr, false);
+  for (const auto& [name, place] : object.items()) {
+    if (!place.is_number_unsigned())
+      return fail(Code::internal, path + " does not say where there is room");
+    places[name] = place;
+  }
+  return places;
+}
+
+// Has Python make the file of HDF5 with room for everything, from arrays that have no content yet,
+// and writes the content there: it is written once. `directory` holds what is in the making.
+Status export_to_hdf5(const Job& job, const CollectedVersion& version, const Places& places,
+                      const std::string& directory, const std::string& path) {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory parts,
+                      sys::Directory::make_private(sys::real_kernel(), absolute(directory)));
+  const VersionDetails details = read_details(version);
+  ManyFiles outlines(parts, ManyFiles::Content::left_out);
+  DIAPAUSE_TRY(Exporter(version, details, outlines).run());
+  DIAPAUSE_TRY(write_about(job, version, details, places, parts));
+  constexpr const char* kWhole = "whole.h5";
+  DIAPAUSE_TRY(parts.create_file(kWhole));  // for nobody else, whoever writes to it
+  DIAPAUSE_TRY(run_python({"export-h5", directory, directory + "/" + kWhole}));
+  DIAPAUSE_TRY_ASSIGN(OneFile::Places where, read_places(directory + "/places.json"));
+  DIAPAUSE_TRY_ASSIGN(sys::File file, parts.open_file(kWhole, sys::Access::write));
+  OneFile whole(std::move(file), std::move(where));
+  DIAPAUSE_TRY(Exporter(version, details, whole).run());
+  return sys::replace_file(directory + "/" + kWhole, path);
 }
 
 // Removes the directory and what was exported into it, as far as there is one.
@@ -272,6 +302,24 @@ void remove_parts(const std::string& path) {
 int complain_of_export(const Error& error) {
   const int trouble = complain(error);
   return error.code == Code::corrupt ? kNotRestorable : trouble;
+}
+
+int export_to_file(const Job& job, const CollectedVersion& version, const Places& places,
+                   const std::string& path) {
+  const std::string parts = fmt::format("{}.parts-{}", path, sys::process_id());
+  if (path.ends_with(".h5")) {
+    const Status written = export_to_hdf5(job, version, places, parts, path);
+    remove_parts(parts);
+    if (!written) return complain_of_export(written.error());
+    fmt::print("{}\n", printable(path));
+    return kDone;
+  }
+  const auto written = export_to_directory(job, version, places, parts);
+  // Python also removes the directory.
+  const int status =
+      written ? become_python({"export-vti", parts, path}) : complain_of_export(written.error());
+  remove_parts(parts);
+  return status;
 }
 
 }  // namespace
@@ -291,20 +339,9 @@ int export_version(const ExportArguments& arguments) {
                         ? fmt::format("there is no version {} of {}", *arguments.version, job.key)
                         : fmt::format("no version of {} is complete here", job.key));
   }
-  const std::string by_python = arguments.to.ends_with(".vti")  ? "export-vti"
-                                : arguments.to.ends_with(".h5") ? "export-h5"
-                                                                : "";
-  const std::string directory = by_python.empty()
-                                    ? arguments.to
-                                    : fmt::format("{}.parts-{}", arguments.to, sys::process_id());
-  const auto written = export_to(job, *version, arguments.places, directory);
-  if (!by_python.empty()) {
-    // Python also removes the directory.
-    const int status = written ? become_python({by_python, directory, arguments.to})
-                               : complain_of_export(written.error());
-    remove_parts(directory);
-    return status;
-  }
+  if (arguments.to.ends_with(".h5") || arguments.to.ends_with(".vti"))
+    return export_to_file(job, *version, arguments.places, arguments.to);
+  const auto written = export_to_directory(job, *version, arguments.places, arguments.to);
   if (!written) return complain_of_export(written.error());
   for (const std::string& path : *written) fmt::print("{}\n", printable(path));
   return kDone;

@@ -1,12 +1,14 @@
 #include "sys/child.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 namespace diapause::sys {
@@ -79,6 +81,11 @@ Status make_link(const std::string& target, const std::string& path) {
     return fail(os_error("replacing " + path, errno));
   if (::symlink(target.c_str(), path.c_str()) == 0 || errno == EEXIST) return {};
   return fail(os_error("making the link " + path, errno));
+}
+
+Status replace_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return {};
+  return fail(os_error(fmt::format("renaming {} to {}", from, to), errno));
 }
 
 void remove_directory(const std::string& path) { ::rmdir(path.c_str()); }

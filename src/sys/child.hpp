@@ -22,6 +22,8 @@ void kill_child(std::int64_t process);
 Result<std::string> take_standard_input(std::size_t most_bytes);
 // Makes `path` a symbolic link to `target`; an existing one is replaced.
 Status make_link(const std::string& target, const std::string& path);
+// Renames a file; one that is at the other path is replaced.
+Status replace_file(const std::string& from, const std::string& to);
 // Removes it if it is empty.
 void remove_directory(const std::string& path);
 Status change_directory(const std::string& path);
