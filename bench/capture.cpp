@@ -12,6 +12,7 @@
 
 #include "capture/capturer.hpp"
 #include "measure.hpp"
+#include "sys/thread.hpp"
 
 namespace {
 
@@ -95,6 +96,7 @@ class Program {
     capture::CapturerOptions options;
     options.settings.strategy = strategy;
     options.settings.threads = threads;
+    options.cores = diapause::sys::usable_cores();
     return options;
   }
 

@@ -78,6 +78,7 @@ Status JobStore::open_context(const StoreRequest& request, Ranks ranks) {
   DIAPAUSE_TRY_ASSIGN(context_->topology,
                       engine::find_topology(*context_->comm, context_->settings, sys::host_name()));
   DIAPAUSE_TRY_ASSIGN(context_->identity, engine::find_identity(*context_));
+  context_->share.cores = sys::usable_cores();
   return {};
 }
 

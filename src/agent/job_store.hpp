@@ -59,7 +59,7 @@ class JobStore {
     return context_->settings.capture.referenced_files;
   }
   unsigned copying_threads() const {
-    return capture::copying_threads(context_->settings.capture, 1);
+    return capture::copying_threads(context_->settings.capture, context_->share.cores);
   }
   double audit_percent() const { return context_->settings.capture.audit_percent; }
   // Captures `source` in an image. If only that fails, the result says so, and store() must still

@@ -10,7 +10,6 @@
 #include "format/checksum.hpp"
 #include "sys/memory.hpp"
 #include "sys/process.hpp"
-#include "sys/thread.hpp"
 
 namespace diapause::capture {
 namespace {
@@ -21,10 +20,6 @@ using policy::CaptureMethod;
 constexpr unsigned kMostThreads = 16;
 // The number of slots whose content is remembered; more than are used in turn.
 constexpr std::size_t kMostSlots = 32;
-
-unsigned cores_of_a_rank(unsigned ranks_on_node) {
-  return std::max(1U, sys::usable_cores() / std::max(1U, ranks_on_node));
-}
 
 Status check(const CaptureRequest& request) {
   if (request.regions.size() != request.index.regions.size()) {
@@ -83,19 +78,17 @@ void learn(std::optional<double>& s_per_byte, double seconds, std::uint64_t byte
 
 }  // namespace
 
-unsigned copying_threads(const config::CaptureSettings& settings, unsigned ranks_on_node) {
-  return settings.threads > 0 ? settings.threads
-                              : std::min(kMostThreads, cores_of_a_rank(ranks_on_node));
+unsigned copying_threads(const config::CaptureSettings& settings, unsigned cores) {
+  return settings.threads > 0 ? settings.threads : std::min(kMostThreads, cores);
 }
 
 Capturer::Capturer(CapturerOptions options)
     : options_(std::move(options)),
-      pool_(std::make_unique<sys::ThreadPool>(
-          copying_threads(options_.settings, options_.ranks_on_node))),
+      pool_(std::make_unique<sys::ThreadPool>(copying_threads(options_.settings, options_.cores))),
       copy_on_write_(std::make_unique<CopyOnWrite>(*pool_)),
       incremental_(std::make_unique<Incremental>(*pool_, options_.settings.audit_percent / 100)) {
   costs_.fault_bytes = CopyOnWrite::kUnitBytes;
-  costs_.core_to_spare = cores_of_a_rank(options_.ranks_on_node) > 1;
+  costs_.core_to_spare = options_.cores > 1;
 }
 
 Capturer::~Capturer() { abandon(); }

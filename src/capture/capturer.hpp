@@ -36,7 +36,7 @@ class Incremental;
 
 struct CapturerOptions {
   config::CaptureSettings settings;
-  unsigned ranks_on_node = 1;  // they share the cores that this process may use
+  unsigned cores = 1;  // that this rank may keep busy
   DrainHost drain_host = DrainHost::own_thread;
   LogSink log;  // called in begin() only
 };
@@ -51,8 +51,8 @@ struct CaptureRequest {
   std::uint64_t slot_id = 0;
 };
 
-// Returns how many threads copy what a rank waits for: its number of cores unless configured.
-unsigned copying_threads(const config::CaptureSettings& settings, unsigned ranks_on_node);
+// Returns how many threads copy what a rank waits for: one for each of its cores unless configured.
+unsigned copying_threads(const config::CaptureSettings& settings, unsigned cores);
 
 class Capturer {
  public:

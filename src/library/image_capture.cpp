@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "engine/accounting/ledger_lines.hpp"
-#include "engine/job/gather.hpp"
 #include "engine/node/publish.hpp"
 #include "sys/devices.hpp"
 
@@ -70,22 +69,17 @@ class DirectImage : public engine::RawImageSource {
 
 }  // namespace
 
-Result<std::unique_ptr<ImageCapture>> ImageCapture::open(const engine::Context& context,
-                                                         engine::Host& host,
-                                                         engine::LedgerWriter& ledger) {
-  const std::uint32_t leader = context.comm->node_leader();
-  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> leaders,
-                      engine::gather_one(*context.comm, leader));
+std::unique_ptr<ImageCapture> ImageCapture::open(const engine::Context& context, engine::Host& host,
+                                                 engine::LedgerWriter& ledger) {
   capture::CapturerOptions options;
   options.settings = context.settings.capture;
-  options.ranks_on_node = static_cast<unsigned>(std::ranges::count(leaders, leader));
+  options.cores = context.share.cores;
   options.drain_host =
       host.is_background() ? capture::DrainHost::own_thread : capture::DrainHost::caller;
   options.log = [&context](Severity severity, const std::string& text) {
     context.log(severity, text);
   };
   std::unique_ptr<ImageCapture> capture(new ImageCapture(context, host, ledger));
-  capture->ranks_on_machine_ = options.ranks_on_node;
   capture->capturer_ = std::make_unique<capture::Capturer>(std::move(options));
   const std::string device = sys::device_that_writes_memory("");
   capture->are_devices_about_ = !device.empty();
@@ -292,7 +286,7 @@ void ImageCapture::keep_slot_ready(format::ImageIndex index) {
   const auto index_offset = format::lay_out(index);
   if (!index_offset) return;  // the checkpoint will report the error
   const std::uint64_t bytes = capture::image_bytes(index, *index_offset);
-  const std::uint64_t least_free = 2 * bytes * ranks_on_machine_;
+  const std::uint64_t least_free = 2 * bytes * context_.share.ranks;
   preparation_.start(context_.settings.async, [this, bytes, least_free] {
     host_.keep_slot_ready(bytes, least_free, stops_preparing_);
   });

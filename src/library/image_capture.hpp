@@ -41,11 +41,9 @@ struct Taken {
 // wait() before.
 class ImageCapture {
  public:
-  // Opens the capture. Ranks that share a machine share its cores, whatever nodes are emulated. All
-  // arguments must outlive the object. Collective.
-  static Result<std::unique_ptr<ImageCapture>> open(const engine::Context& context,
-                                                    engine::Host& host,
-                                                    engine::LedgerWriter& ledger);
+  // Opens the capture. All arguments must outlive the object.
+  static std::unique_ptr<ImageCapture> open(const engine::Context& context, engine::Host& host,
+                                            engine::LedgerWriter& ledger);
   ImageCapture(const ImageCapture&) = delete;
   ImageCapture& operator=(const ImageCapture&) = delete;
   ~ImageCapture() {
@@ -129,8 +127,7 @@ class ImageCapture {
   bool are_devices_about_ = false;
   std::uint64_t slot_contents_ = 0;              // numbers given to slots
   std::optional<format::VersionId> unreported_;  // version whose capture is not in the ledger yet
-  unsigned ranks_on_machine_ = 1;
-  BackgroundTask drain_;  // task of the open capture
+  BackgroundTask drain_;                         // task of the open capture
   std::atomic<bool> stops_preparing_ = false;
   // Prepares a slot for the next capture; never runs at the same time as drain_.
   BackgroundTask preparation_;

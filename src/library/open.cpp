@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/accounting/governing.hpp"
 #include "engine/accounting/ledger_lines.hpp"
 #include "engine/job/gather.hpp"
 #include "engine/job/identity.hpp"
@@ -187,7 +186,7 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
                 "be the same on all");
   }
   DIAPAUSE_TRY_ASSIGN(context->identity, engine::find_identity(*context));
-  DIAPAUSE_TRY_ASSIGN(context->neighbours, find_neighbours(*context));
+  DIAPAUSE_TRY(find_neighbours(*context));
   return context;
 }
 
@@ -215,7 +214,7 @@ void tell_launcher(const engine::Context& context, const OpenRequest& request) {
 
 Status Engine::start(std::unique_ptr<engine::Host> host, OpenRequest& request) {
   host_ = std::move(host);
-  DIAPAUSE_TRY_ASSIGN(capture_, ImageCapture::open(*context_, *host_, ledger_));
+  capture_ = ImageCapture::open(*context_, *host_, ledger_);
   flights_ = std::make_unique<VersionsInFlight>(
       *context_, *host_, [this](int level, std::uint64_t bytes, double seconds) {
         deadline_.learn(level, bytes, seconds);
@@ -267,8 +266,8 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
                                                                    whole->log,
                                                                    whole->job,
                                                                    std::move(whole->neighbours),
+                                                                   whole->share,
                                                                    whole->identity});
-  if (!context->neighbours.empty()) context->neighbours.pop_back();  // this is the dedicated rank
   Opened opened;
   Status mine;
   if (parted.is_dedicated) {

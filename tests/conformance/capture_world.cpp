@@ -40,6 +40,7 @@ CapturerOptions CaptureWorld::options() const {
   CapturerOptions options;
   options.settings.strategy = way.strategy;
   options.settings.threads = 2;
+  options.cores = 2;
   options.settings.audit_percent = audit_percent_;
   options.drain_host = way.drain_host;
   auto& warnings = const_cast<std::vector<std::string>&>(warnings_);

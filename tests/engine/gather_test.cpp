@@ -21,9 +21,10 @@ TEST(Gather, BringsPlainValuesAndTexts) {
 }
 
 TEST(Gather, BringsValuesThatSayThemselvesHowTheyAreWritten) {
-  const auto arrived = there_and_back<Neighbour>({{-3, {1, 5}}, {4, {}}});
+  const auto arrived = there_and_back<Neighbour>({{-3, 2, {1, 5}}, {4, 0, {}}});
   ASSERT_EQ(arrived.size(), 2u);
   EXPECT_EQ(arrived[0].process, -3);
+  EXPECT_EQ(arrived[0].machine, 2u);
   EXPECT_EQ(arrived[0].cpus, (std::vector<std::uint32_t>{1, 5}));
   EXPECT_TRUE(arrived[1].cpus.empty());
 }
@@ -40,12 +41,13 @@ void expect_refused_if_cut(const std::vector<Value>& values) {
 TEST(Gather, RefusesAMessageThatIsCutShort) {
   expect_refused_if_cut<std::int64_t>({5});
   expect_refused_if_cut<std::string>({"a text"});
-  expect_refused_if_cut<Neighbour>({{3, {1, 5}}});
+  expect_refused_if_cut<Neighbour>({{3, 2, {1, 5}}});
 }
 
 TEST(Gather, RefusesANumberOfItemsThatCannotFollow) {
   format::Writer message(16);
   message.u64(3);
+  message.u32(2);
   message.u64(~std::uint64_t{0});
   EXPECT_FALSE(values_in<Neighbour>(message.written(), "neighbours"));
 }

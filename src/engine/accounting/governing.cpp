@@ -4,9 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "engine/job/gather.hpp"
 #include "sys/process.hpp"
-#include "sys/tasks.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -37,17 +35,6 @@ double busy_watts(const energy::DomainModel& domain, double share) {
 }
 
 }  // namespace
-
-Result<std::vector<Neighbour>> find_neighbours(const Context& context) {
-  const Neighbour mine{sys::process_id(), sys::usable_cpus()};
-  DIAPAUSE_TRY_ASSIGN(std::vector<Neighbour> all, gather_one(*context.comm, mine));
-  std::vector<Neighbour> neighbours;
-  for (std::uint32_t rank = 0; rank < context.rank_count(); ++rank) {
-    const bool is_here = context.topology.node_of_rank[rank] == context.topology.node;
-    if (is_here) neighbours.push_back(std::move(all[rank]));
-  }
-  return neighbours;
-}
 
 bool governs_by_joules(const Context& context) {
   return policy_of(context) == config::ThrottlePolicy::measured;

@@ -12,10 +12,6 @@
 
 namespace diapause::engine {
 
-// Returns the processes of the ranks on this node, and the processors that they may use.
-// Collective.
-Result<std::vector<Neighbour>> find_neighbours(const Context& context);
-
 // Returns whether this process governs by joules, and needs a sampler for that.
 bool governs_by_joules(const Context& context);
 

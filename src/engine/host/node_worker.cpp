@@ -11,9 +11,9 @@
 namespace diapause::engine {
 
 NodeWorker::NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log)
-    : context_{rank.kernel,  std::move(comm), rank.settings, acting_for_nodes(rank.topology),
-               {},           std::move(log),  rank.job,      rank.neighbours,
-               rank.identity} {}
+    : context_{rank.kernel, std::move(comm), rank.settings, acting_for_nodes(rank.topology),
+               {},          std::move(log),  rank.job,      rank.neighbours,
+               rank.share,  rank.identity} {}
 
 Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank,
                                                      std::unique_ptr<comm::Comm> comm, LogSink log,

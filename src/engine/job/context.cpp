@@ -47,21 +47,6 @@ Status first_error(const Context& context, const std::vector<ByteVector>& messag
 
 }  // namespace
 
-void Neighbour::put(format::Writer& writer) const {
-  writer.u64(static_cast<std::uint64_t>(process));
-  writer.u64(cpus.size());
-  for (const std::uint32_t cpu : cpus) writer.u32(cpu);
-}
-
-bool Neighbour::get(format::Reader& reader) {
-  process = static_cast<std::int64_t>(reader.u64());
-  const std::uint64_t count = reader.u64();
-  if (!reader.has_items(count, sizeof(std::uint32_t))) return false;
-  cpus.resize(count);
-  for (std::uint32_t& cpu : cpus) cpu = reader.u32();
-  return reader.ok();
-}
-
 Status agree(const Context& context, const Status& mine) {
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t all_well, context.comm->all_min(mine ? 1 : 0));
   if (all_well == 1) return {};

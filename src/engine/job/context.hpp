@@ -10,9 +10,9 @@
 #include "base/log.hpp"
 #include "comm/comm.hpp"
 #include "config/settings.hpp"
+#include "engine/job/neighbours.hpp"
 #include "engine/job/topology.hpp"
 #include "format/identity.hpp"
-#include "format/wire.hpp"
 #include "store/tier.hpp"
 #include "sys/kernel.hpp"
 
@@ -107,15 +107,6 @@ inline constexpr config::TierKind kAllTiers[] = {config::TierKind::memory, confi
 inline constexpr config::TierKind kNodeTiers[] = {config::TierKind::memory,
                                                   config::TierKind::local};
 
-// A process of the program, and the processors that it may use.
-struct Neighbour {
-  std::int64_t process = 0;
-  std::vector<std::uint32_t> cpus;
-
-  void put(format::Writer& writer) const;
-  bool get(format::Reader& reader);
-};
-
 // Who this process is in the job, and what it works with. It is put together when an instance is
 // opened. Steps of the engine get it as const: only the objects that open and close tiers may
 // change it.
@@ -129,6 +120,7 @@ struct Context {
   std::string job;  // the name given at open
   // The ranks of this node that compute. It is empty where the job is none of ranks, but launched.
   std::vector<Neighbour> neighbours = {};
+  MachineShare share = {};
   format::JobIdentity identity = {};
 
   const std::string& job_key() const {

@@ -52,9 +52,15 @@ Topology acting_for_nodes(Topology topology) {
   return topology;
 }
 
+std::vector<std::uint32_t> last_ranks(const Topology& topology) {
+  std::vector<std::uint32_t> last(topology.leaders);
+  for (std::uint32_t r = 0; r < topology.node_of_rank.size(); ++r)
+    last[topology.node_of_rank[r]] = r;
+  return last;
+}
+
 Result<Parted> dedicate_last_ranks(const Topology& whole) {
-  std::vector<std::uint32_t> last(whole.leaders);
-  for (std::uint32_t r = 0; r < whole.node_of_rank.size(); ++r) last[whole.node_of_rank[r]] = r;
+  const std::vector<std::uint32_t> last = last_ranks(whole);
   for (std::size_t node = 0; node < last.size(); ++node) {
     if (last[node] != whole.leaders[node]) continue;
     return fail(Code::config,

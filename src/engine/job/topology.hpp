@@ -40,6 +40,9 @@ Topology acting_for_nodes(Topology topology);
 Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings,
                                const std::string& host_name);
 
+// Returns the last rank of each node.
+std::vector<std::uint32_t> last_ranks(const Topology& topology);
+
 // Removes the last rank of each node, which is dedicated to act for its node. The others are
 // renumbered in their order. A dedicated rank gets the topology as the first rank of its node sees
 // it. Code::config names a node that has only one rank.

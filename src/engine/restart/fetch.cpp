@@ -285,10 +285,7 @@ class Fetch::Fetcher {
   }
 
   unsigned reading_threads() const {
-    const auto& nodes = context_.topology.node_of_rank;
-    const auto ranks_here =
-        static_cast<unsigned>(std::count(nodes.begin(), nodes.end(), context_.topology.node));
-    return capture::copying_threads(context_.settings.capture, ranks_here);
+    return capture::copying_threads(context_.settings.capture, context_.share.cores);
   }
 
   // Brings this rank's image here, and serves those of others.
