@@ -43,38 +43,38 @@ Result<redundancy::Holdings> holdings_of(const store::Tier& tier,
 }
 
 // Returns the files that the node of this process lacks, of those for which this process acts.
-Result<std::vector<MissingFile>> find_own_lack(const Context& context, const Work& work) {
+Result<std::vector<MissingFile>> find_own_missing(const Context& context, const Work& work) {
   DIAPAUSE_TRY_ASSIGN(const store::Tier* const tier, context.tiers.get(work.node_tier));
   DIAPAUSE_TRY_ASSIGN(const redundancy::Holdings there, holdings_of(*tier, work.manifest.version));
   const Topology& topology = context.topology;
   const auto places =
       redundancy::places(work.manifest, topology.node_of_rank, topology.node_names.size());
-  std::vector<MissingFile> lack;
+  std::vector<MissingFile> missing;
   for (const std::uint32_t rank : places[topology.node].images) {
     const bool is_resident = topology.node_of_rank[rank] == topology.node;
     if (!topology.acts_for(is_resident ? rank : work.manifest.ranks[rank].partner)) continue;
-    if (!there.images.contains(rank)) lack.push_back({topology.node, 0, rank, 0});
+    if (!there.images.contains(rank)) missing.push_back({topology.node, 0, rank, 0});
   }
   for (const auto& [group, member] : places[topology.node].parities) {
     const std::uint32_t host = host_of(topology, work.manifest.groups[group], member);
     if (topology.acts_for(host) && !there.parities.contains({group, member}))
-      lack.push_back({topology.node, 1, group, member});
+      missing.push_back({topology.node, 1, group, member});
   }
-  return lack;
+  return missing;
 }
 
 // Returns all files of the version that nodes lack. Collective.
-Result<std::vector<MissingFile>> find_lack(const Context& context, const Work& work) {
-  const auto own = find_own_lack(context, work);
+Result<std::vector<MissingFile>> find_missing(const Context& context, const Work& work) {
+  const auto own = find_own_missing(context, work);
   const Status found = own ? Status() : fail(own.error());
   const std::vector<MissingFile> none;
   DIAPAUSE_TRY_ASSIGN(
       const Gathered<MissingFile> all,
       gather_values<MissingFile>(context, found, own ? *own : none, "a list of missing files"));
-  std::vector<MissingFile> lack;
+  std::vector<MissingFile> missing;
   for (const std::vector<MissingFile>& of_process : all)
-    lack.insert(lack.end(), of_process.begin(), of_process.end());
-  return lack;
+    missing.insert(missing.end(), of_process.begin(), of_process.end());
+  return missing;
 }
 
 }  // namespace
@@ -91,8 +91,8 @@ Status NodeEngine::put_back_images(Work& work, const Captures&) {
   const format::VersionId& version = work.manifest.version;
   auto tier = context_.tiers.get(work.node_tier);
   DIAPAUSE_TRY(agree(context_, tier ? (*tier)->make_version(version) : fail(tier.error())));
-  DIAPAUSE_TRY_ASSIGN(const std::vector<MissingFile> lack, find_lack(context_, work));
-  DIAPAUSE_TRY(fetch_lost_images(context_, catalogue_, work, lack));
+  DIAPAUSE_TRY_ASSIGN(work.missing, find_missing(context_, work));
+  DIAPAUSE_TRY(fetch_lost_images(context_, catalogue_, work));
   const auto open_all = [&]() -> Status {
     for (const std::uint32_t rank : context_.topology.acted_for) {
       DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
@@ -110,19 +110,19 @@ Status NodeEngine::put_back_images(Work& work, const Captures&) {
   return {};
 }
 
+// What a rank's own node lacked has been put back before.
 Status NodeEngine::put_back_copies(Work& work, const Captures&) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<MissingFile> lack, find_lack(context_, work));
   std::set<std::uint32_t> missing;
-  for (const MissingFile& file : lack) {
-    if (file.is_parity == 0) missing.insert(file.index);
+  for (const MissingFile& file : work.missing) {
+    const bool is_own = file.node == context_.topology.node_of_rank[file.index];
+    if (file.is_parity == 0 && !is_own) missing.insert(file.index);
   }
   return copy_images(context_, catalogue_, work, missing);
 }
 
 Status NodeEngine::put_back_parities(Work& work, const Captures&) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<MissingFile> lack, find_lack(context_, work));
   std::set<std::pair<std::uint32_t, std::uint32_t>> missing;
-  for (const MissingFile& file : lack) {
+  for (const MissingFile& file : work.missing) {
     if (file.is_parity != 0) missing.insert({file.index, file.member});
   }
   return complete_parity(context_, catalogue_, work, missing);

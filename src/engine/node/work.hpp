@@ -19,6 +19,15 @@ struct Image {
   std::unique_ptr<ByteSource> bytes;  // gives the whole image
 };
 
+// A file of a version that is missing on a node: the image of rank `index`, or the parity of member
+// `member` of group `index`.
+struct MissingFile {
+  std::uint32_t node = 0;
+  std::uint32_t is_parity = 0;
+  std::uint32_t index = 0;
+  std::uint32_t member = 0;
+};
+
 struct Work {
   int level = 1;              // the level that was asked for
   format::Manifest manifest;  // equal on all ranks; its levels grow as they are reached
@@ -26,6 +35,8 @@ struct Work {
   // The images of all ranks that this process acts for, in ascending order of ranks, or none if the
   // capture failed.
   std::vector<Image> images;
+  // All files that the version lacked before the first of them was put back; equal everywhere.
+  std::vector<MissingFile> missing;
   bool is_kept = false;      // the images are in the version's directory on all nodes
   std::vector<Phase> steps;  // the steps that have run so far
 

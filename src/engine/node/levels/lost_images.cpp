@@ -15,14 +15,13 @@ namespace diapause::engine {
 namespace {
 
 // Returns what the nodes still have of the version.
-StoredVersion what_is_left(const Context& context, const Work& work,
-                           const std::vector<MissingFile>& missing) {
+StoredVersion what_is_left(const Context& context, const Work& work) {
   const Topology& topology = context.topology;
   StoredVersion left;
   left.id = work.manifest.version;
   left.manifest = work.manifest;
   left.nodes = redundancy::places(work.manifest, topology.node_of_rank, topology.node_names.size());
-  for (const MissingFile& file : missing) {
+  for (const MissingFile& file : work.missing) {
     redundancy::Holdings& holdings = left.nodes[file.node];
     if (file.is_parity != 0) {
       holdings.parities.erase({file.index, file.member});
@@ -75,9 +74,8 @@ TakeBytes write_to(IncomingSink& sink, Status& result) {
 
 }  // namespace
 
-Status fetch_lost_images(const Context& context, Catalogue& catalogue, Work& work,
-                         const std::vector<MissingFile>& missing) {
-  const StoredVersion left = what_is_left(context, work, missing);
+Status fetch_lost_images(const Context& context, Catalogue& catalogue, Work& work) {
+  const StoredVersion left = what_is_left(context, work);
   DIAPAUSE_TRY_ASSIGN(const std::vector<Rebuild> rebuilds, plan(context, left));
   std::vector<Incoming> incoming;
   std::vector<std::uint64_t> sizes;
