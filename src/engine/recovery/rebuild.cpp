@@ -6,6 +6,7 @@
 #include "redundancy/layout.hpp"
 #include "redundancy/reed_solomon.hpp"
 #include "store/names.hpp"
+#include "sys/thread.hpp"
 
 namespace diapause::engine {
 
@@ -120,8 +121,8 @@ Rebuild plan_copy(const Topology& topology, const StoredVersion& version, std::u
 
 namespace {
 
-// Each exchange makes the ranks wait for each other, so they are few. All chunks together take this
-// much memory, within limits.
+// Each exchange makes the ranks wait for each other, so they are few. All chunks of two exchanges
+// together take this much memory, within limits.
 constexpr std::uint64_t kMemoryBytes = 16 * kMiB;
 constexpr std::uint64_t kLeastPieceBytes = 256 * 1024;
 constexpr std::uint64_t kMostPieceBytes = 4 * kMiB;
@@ -153,8 +154,9 @@ class Rebuilder {
         rebuild_(rebuild),
         files_(files),
         is_target_(context.topology.acts_for(rebuild.target)),
-        piece_bytes_(std::clamp(kMemoryBytes / rebuild.k, kLeastPieceBytes, kMostPieceBytes)),
+        piece_bytes_(std::clamp(kMemoryBytes / 2 / rebuild.k, kLeastPieceBytes, kMostPieceBytes)),
         pieces_(rebuild.k),
+        pieces_in_use_(rebuild.k),
         decoded_(rebuild.is_copy() ? 0 : kStepBytes) {}
 
   Status run(const ImageRange& range, const TakeBytes& take) {
@@ -163,9 +165,9 @@ class Rebuilder {
       DIAPAUSE_TRY_ASSIGN(code, redundancy::ReedSolomon::create(rebuild_.k, rebuild_.m));
     }
     for (const Rebuild::Row& row : rebuild_.rows) {
-      std::optional<redundancy::ReedSolomon::Decoder> decoder;
+      user_.reset();
       if (code) {
-        DIAPAUSE_TRY_ASSIGN(decoder, row_decoder(*code, row));
+        DIAPAUSE_TRY_ASSIGN(decoder_, row_decoder(*code, row));
       }
       const std::uint64_t row_end = row.target_offset + rebuild_.row_bytes;
       const std::uint64_t end = std::min(range.end, row_end);
@@ -173,10 +175,10 @@ class Rebuilder {
            at += piece_bytes_) {
         const std::uint64_t length = std::min(piece_bytes_, end - at);
         DIAPAUSE_TRY(gather(row, at - row.target_offset, length));
-        for (std::uint64_t done = 0; is_target_ && done < length; done += kStepBytes)
-          take(at + done, decode(decoder, done, std::min(kStepBytes, length - done)));
+        if (is_target_) use_behind(at, length, take);
       }
     }
+    user_.reset();
     return {};
   }
 
@@ -207,14 +209,28 @@ class Rebuilder {
     return context_.comm->exchange(sends, receives);
   }
 
+  // Gives away what the pieces hold, which is byte `at` of the image and those after it. That is
+  // done while the next pieces come.
+  void use_behind(std::uint64_t at, std::uint64_t length, const TakeBytes& take) {
+    user_.reset();
+    pieces_in_use_.swap(pieces_);
+    const auto use = [this, at, length, &take] {
+      for (std::uint64_t done = 0; done < length; done += kStepBytes)
+        take(at + done, decode(done, std::min(kStepBytes, length - done)));
+    };
+    if (length <= kStepBytes) return use();
+    auto started = sys::Thread::start(use);
+    if (started) user_.emplace(std::move(*started));
+    if (!started) use();
+  }
+
   // Returns bytes of the image, from those of the pieces from `offset` on.
-  ByteView decode(const std::optional<redundancy::ReedSolomon::Decoder>& decoder,
-                  std::uint64_t offset, std::uint64_t length) {
-    if (!decoder) return ByteView(pieces_[0]).subspan(offset, length);
+  ByteView decode(std::uint64_t offset, std::uint64_t length) {
+    if (!decoder_) return ByteView(pieces_in_use_[0]).subspan(offset, length);
     std::vector<const std::byte*> available;
-    for (const ByteVector& piece : pieces_) available.push_back(piece.data() + offset);
+    for (const ByteVector& piece : pieces_in_use_) available.push_back(piece.data() + offset);
     std::byte* const wanted[] = {decoded_.data()};
-    decoder->decode(available, wanted, length);
+    decoder_->decode(available, wanted, length);
     return ByteView(decoded_).first(length);
   }
 
@@ -224,7 +240,10 @@ class Rebuilder {
   const bool is_target_;
   const std::uint64_t piece_bytes_;
   std::vector<ByteVector> pieces_;  // of the chunks that this process reads or gets
+  std::vector<ByteVector> pieces_in_use_;
   ByteVector decoded_;
+  std::optional<redundancy::ReedSolomon::Decoder> decoder_;  // of the present row
+  std::optional<sys::Thread> user_;  // of pieces_in_use_; it ends before they do
 };
 
 }  // namespace

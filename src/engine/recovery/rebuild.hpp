@@ -91,12 +91,14 @@ struct ImageRange {
   std::uint64_t begin = 0, end = 0;
 };
 
-// Takes bytes of the image from `offset` on. They exist only during the call.
+// Takes bytes of the image from `offset` on. They exist only during the call, which may be made in
+// another thread, in one at a time.
 using TakeBytes = std::function<void(std::uint64_t offset, ByteView bytes)>;
 
 // Gives the target this part of its image, from front to back. All processes that act for a rank
 // which reads or receives something call this with the same rebuild and range; others return at
-// once. A server that cannot read sends zeros and lets the target's check find out.
+// once. `take` is called no more when this returns. A server that cannot read sends zeros and lets
+// the target's check find out.
 Status execute_rebuild(const Context& context, const Rebuild& rebuild, FileCache& files,
                        const ImageRange& range, const TakeBytes& take);
 
