@@ -43,6 +43,7 @@ Status Slot::resize(std::uint64_t bytes, bool mapped) {
   unmap();
   capacity_ = 0;
   DIAPAUSE_TRY(file_.truncate(bytes));
+  if (mapped) file_.back_by_large_pages(0, bytes);
   DIAPAUSE_TRY(file_.reserve(bytes));
   return map(bytes, mapped);
 }

@@ -242,6 +242,7 @@ Status Tier::prepare_until(Slot& slot, const std::atomic<bool>& stop) const {
   const std::uint64_t step =
       std::max(kLeastStep, wanted / 8);  // each step looks at all pages of those before
   for (std::uint64_t done = step; done < wanted && !stop; done += step) {
+    if (slot.is_to_be_mapped_) slot.file_.back_by_large_pages(done - step, done);
     DIAPAUSE_TRY(slot.file_.reserve_front(done));
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t free, free_bytes(wanted - done));
     if (free < wanted - done) return fail(no_room(wanted - done, free));

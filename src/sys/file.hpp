@@ -50,6 +50,10 @@ class File {
   // Reserves blocks for [0, length) and sets the size. Falls back to ftruncate where the file
   // system cannot reserve.
   Status reserve(std::uint64_t length) const;
+  // Backs what it can of [begin, end) by large pages, if the file lies in memory and is that long.
+  void back_by_large_pages(std::uint64_t begin, std::uint64_t end) const {
+    kernel_->back_by_large_pages(fd_, begin, end);
+  }
   // Reserves blocks in the same way and leaves the size as it is.
   Status reserve_front(std::uint64_t length) const;
   Status truncate(std::uint64_t length) const;

@@ -89,6 +89,7 @@ int Kernel::unlock_range(int) { return -ENOSYS; }
 int Kernel::real_path(int, std::string*) { return -ENOSYS; }
 int Kernel::stop_direct(int) { return -EINVAL; }
 
+void Kernel::back_by_large_pages(int, std::uint64_t, std::uint64_t) {}
 std::byte* Kernel::map_private(int, std::uint64_t, std::uint64_t, int* error) {
   *error = ENODEV;
   return nullptr;

@@ -68,6 +68,9 @@ class Kernel {
   // return -ENOSYS.
   virtual int try_range_lock(int fd);
   virtual int unlock_range(int fd);
+  // Backs what it can of [begin, end) of a file in memory by large pages (large_pages.hpp). The
+  // base implementation does nothing.
+  virtual void back_by_large_pages(int fd, std::uint64_t begin, std::uint64_t end);
   // Maps [0, length) shared, readable, writable and populated. Returns nullptr with *error = errno
   // on failure.
   virtual std::byte* map_shared(int fd, std::uint64_t length, int* error) = 0;

@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "sys/kernel.hpp"
+#include "sys/large_pages.hpp"
 #include "sys/robust.hpp"
 #include "sys/uring_queue.hpp"
 
@@ -169,11 +170,11 @@ class RealKernel final : public Kernel {
   int try_range_lock(int fd) override { return set_range_lock(fd, F_WRLCK); }
   int unlock_range(int fd) override { return set_range_lock(fd, F_UNLCK); }
 
+  void back_by_large_pages(int fd, std::uint64_t begin, std::uint64_t end) override {
+    sys::back_by_large_pages(fd, begin, end);
+  }
   std::byte* map_shared(int fd, std::uint64_t length, int* error) override {
-    void* base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-    if (base != MAP_FAILED) return static_cast<std::byte*>(base);
-    *error = errno;
-    return nullptr;
+    return map_for_large_pages(fd, length, error);
   }
   std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override {
     // MAP_NORESERVE is set because a program that only reads needs no memory for copies of all
