@@ -1,9 +1,11 @@
 #include <fmt/core.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <utility>
 
 #include "sys/file.hpp"
+#include "sys/large_pages.hpp"
 
 namespace diapause::sys {
 
@@ -11,9 +13,11 @@ Result<AlignedBuffer> AlignedBuffer::allocate(std::uint64_t bytes) {
   AlignedBuffer buffer;
   if (bytes == 0) return buffer;
   void* memory = nullptr;
-  if (::posix_memalign(&memory, kPageBytes, bytes) != 0) {
+  const bool is_large = bytes >= kLargePageBytes;
+  if (::posix_memalign(&memory, is_large ? kLargePageBytes : kPageBytes, bytes) != 0) {
     return fail(Code::memory, fmt::format("no memory for a buffer of {} bytes", bytes));
   }
+  if (is_large) (void)::madvise(memory, bytes / kLargePageBytes * kLargePageBytes, MADV_HUGEPAGE);
   buffer.data_ = static_cast<std::byte*>(memory);
   buffer.size_ = bytes;
   return buffer;
