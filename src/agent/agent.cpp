@@ -15,6 +15,7 @@
 #include "process/freeze.hpp"
 #include "process/restore.hpp"
 #include "process/sockets.hpp"
+#include "process/translator.hpp"
 #include "sys/child.hpp"
 #include "sys/local_socket.hpp"
 #include "sys/process.hpp"
@@ -160,25 +161,43 @@ std::uint16_t port_of_commands(const process::Job& job) {
   return 0;
 }
 
-// Checks that the job's processes can reach each other as before: they know the nodes by their
-// addresses, and connect to them whenever they want.
 Status check_nodes(const process::Job& job, const Team* team) {
-  if (job.far_ends.empty()) return {};
-  if (team == nullptr)
-    return fail(Code::mismatch,
-                "the image is of a job on several nodes: name as many with --hosts");
-  const std::vector<std::string> own = sys::own_addresses();
-  for (const process::FarEnd& one : job.far_ends) {
-    const std::string host = process::host_of_address(job.sockets[one.socket].local);
-    if (host.starts_with("127.") || host == "::1" || std::ranges::find(own, host) != own.end())
-      continue;
-    return fail(Code::mismatch,
-                fmt::format("the job's processes know node {} as {}, which is no address of it "
-                            "now: restart on nodes "
-                            "that have the addresses of those that the job ran on, in their order",
-                            team->own_name(), host));
+  if (job.far_ends.empty() || team != nullptr) return {};
+  return fail(Code::mismatch, "the image is of a job on several nodes: name as many with --hosts");
+}
+
+// Returns where the job's nodes are, which its processes go on knowing by the addresses that they
+// had.
+Result<process::Relocation> locate(const process::Job& job, Team* team) {
+  const std::vector<std::string> known = process::known_addresses(job);
+  process::Relocation relocation({{known, sys::own_addresses()}}, 0);
+  if (team != nullptr) {
+    DIAPAUSE_TRY_ASSIGN(relocation, team->locate(known));
   }
-  return {};
+  DIAPAUSE_TRY(relocation.check(job));
+  return relocation;
+}
+
+// Starts what translates the addresses in calls of the job's processes.
+Status start_translator(int listener, const process::Relocation& relocation, const Team* team) {
+  sys::let_inherit(listener);
+  const bool has_ports = team != nullptr && relocation.shares_machine();
+  return sys::start_with_input({sys::own_program(), "translate", std::to_string(listener),
+                                has_ports ? team->ports_file() : ""},
+                               relocation.text())
+      .map([](std::int64_t) {});
+}
+
+// Other nodes on this machine learn from the port of a connection that it leads to this node.
+void note_ports(const process::Job& job, const process::Openings& openings,
+                const process::Relocation& relocation, const Team* team) {
+  if (team == nullptr || !relocation.shares_machine()) return;
+  process::PortsOfNodes ports(team->ports_file());
+  for (std::uint32_t i = 0; i < job.descriptions.size(); ++i) {
+    const int number = openings.of_description(i);
+    if (job.descriptions[i].kind != process::DescriptionKind::socket || number < 0) continue;
+    ports.set(process::port_of(process::address_by(number, ::getsockname)), relocation.own());
+  }
 }
 
 // The steps of a start on this node work with these.
@@ -212,6 +231,7 @@ struct Restored {
   process::Keeper keeper;
   std::unique_ptr<process::FillBehind> behind;  // null: the job has all of its memory
   process::TimedCalls timed = {};
+  process::Relocation relocation = {};
 };
 
 // Returns when nothing of a job is left, so that the addresses that it had are free.
@@ -225,12 +245,16 @@ void end_and_wait(process::Keeper& keeper) {
 Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImage>& image,
                               const FillNote* note) {
   Team* const team = ground.team;
-  const StoredJob& stored = image->stored();
-  const process::OpeningEnvironment environment{ground.request.log,
-                                                team == nullptr ? nullptr : &team->others()};
+  StoredJob& stored = image->stored();
+  DIAPAUSE_TRY_ASSIGN(process::Relocation relocation, locate(stored.job, team));
+  relocation.to_present(stored.job);
+  const process::OpeningEnvironment environment{
+      ground.request.log, team == nullptr ? nullptr : &team->others(), relocation};
   const process::ReadContents read = image->reader();
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
                       process::Openings::open(stored.job, stored.contents, read, environment));
+  if (team != nullptr) DIAPAUSE_TRY(team->share_moved_ports(relocation));
+  note_ports(stored.job, openings, relocation, team);
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper,
                       process::Keeper::wait_for_processes(ground.watch, place_of(team)));
   std::unique_ptr<process::FillBehind> behind;
@@ -244,8 +268,11 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
     image->set_running();
     return agree(team, {});
   };
-  auto timed = process::restore(stored.job, openings, stored.contents, read,
-                                {keeper.process(), environment.log, go, behind.get()});
+  process::Birthplace place{keeper.process(), environment.log, go, behind.get()};
+  if (relocation.is_needed()) {
+    place.translate = [&](int listener) { return start_translator(listener, relocation, team); };
+  }
+  auto timed = process::restore(stored.job, openings, stored.contents, read, place);
   if (!timed) {
     openings.close_all();
     end_and_wait(keeper);
@@ -253,7 +280,8 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
   }
   DIAPAUSE_TRY(keeper.begin(stored.job.command));
   DIAPAUSE_TRY(give_adapters(keeper));
-  return Restored{std::move(image), std::move(keeper), std::move(behind), std::move(*timed)};
+  return Restored{std::move(image), std::move(keeper), std::move(behind), std::move(*timed),
+                  std::move(relocation)};
 }
 
 // This is the version to restore: its number, or the newest that can be used.
@@ -284,8 +312,10 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
     if (is_none && wanted.if_none == Beginning::anew) return std::optional<Restored>();
     if (!fetched) return fail(std::move(fetched.error()));
     if (team != nullptr) {
+      const std::vector<std::string> known = process::known_addresses(stored.job);
       DIAPAUSE_TRY(
-          team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
+          team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job),
+                            known.empty() ? "" : known.front()));
     }
     auto image =
         std::make_unique<RestoredImage>(ground.store, std::move(stored), std::move(*fetched));
@@ -305,7 +335,7 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
 Result<int> look_after(const Ground& ground, const Routine& routine, Restored& job,
                        std::optional<sys::LocalSocket>& door) {
   Caretaker caretaker({ground.request, ground.store, job.keeper, ground.watch, ground.team,
-                       door ? &*door : nullptr, job.behind.get()});
+                       door ? &*door : nullptr, job.behind.get(), job.relocation});
   caretaker.goes_on(std::move(job.timed));
   give_routine(routine, caretaker);
   const int status = caretaker.until_end();
@@ -380,6 +410,16 @@ Result<int> with_team(Team* team, Result<int> status) {
 }
 
 }  // namespace
+
+int translate(int listener, const std::string& ports) {
+  const auto text = sys::take_standard_input(kMostInvitationBytes);
+  const auto relocation =
+      text ? process::Relocation::parse(*text) : Result<process::Relocation>(fail(text.error()));
+  if (!relocation) return 1;
+  process::PortsOfNodes known(ports);
+  process::translate_addresses(listener, *relocation, known);
+  return 0;
+}
 
 Result<int> launch(const LaunchRequest& request) {
   DIAPAUSE_TRY(process::Keeper::check());

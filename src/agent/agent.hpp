@@ -54,6 +54,11 @@ Result<int> restart(const RestartRequest& request);
 // to do, and returns when the job has ended.
 Result<int> be_invited(const LogSink& log);
 
+// Is the process that translates addresses for a job that was restarted on other machines; see
+// process/translator.hpp. It reads from standard input where the nodes are. `ports` is the path of
+// the file that nodes on one machine have, or empty. Returns when the job has ended.
+int translate(int listener, const std::string& ports);
+
 // This is the answer to a request for a checkpoint.
 struct Answer {
   std::uint64_t version = 0;

@@ -18,7 +18,8 @@ class RestoredImage {
   RestoredImage(const RestoredImage&) = delete;
   RestoredImage& operator=(const RestoredImage&) = delete;
 
-  const StoredJob& stored() const { return stored_; }
+  // The job may be changed until its processes are made.
+  StoredJob& stored() { return stored_; }
   const engine::FetchedVersion& fetched() const { return fetched_; }
   // Returns why the image is not sound, as far as it was read.
   const Status& sound() const { return image_.sound; }

@@ -252,8 +252,9 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
   course.frozen_s = sys::monotonic_s();
   increments_.changes().announce(frozen);
   DIAPAUSE_TRY_ASSIGN(process::Dump dump,
-                      process::dump(frozen, own_process(), environment_.keeper.command(),
-                                    team == nullptr ? nullptr : &team->others()));
+                      process::dump(frozen, {own_process(), environment_.keeper.command(),
+                                             team == nullptr ? nullptr : &team->others(),
+                                             environment_.relocation}));
   Answer answer;
   const auto thaw = [&] {
     const Status thawed = frozen.thaw();

@@ -14,6 +14,7 @@
 #include "process/freeze.hpp"
 #include "process/keeper.hpp"
 #include "process/references.hpp"
+#include "process/relocation.hpp"
 #include "process/watch.hpp"
 #include "sys/local_socket.hpp"
 
@@ -28,6 +29,7 @@ struct Environment {
   Team* team = nullptr;                   // null: the job is on this node alone
   sys::LocalSocket* door = nullptr;       // null: of an agent that the first one gives orders
   process::FillBehind* behind = nullptr;  // what the job still lacks; null if it lacks nothing
+  const process::Relocation& relocation;  // where the job's nodes are
 };
 
 class Caretaker {

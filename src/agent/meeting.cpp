@@ -48,7 +48,7 @@ struct Started {
 
 std::vector<std::string> words_of_start(const Nodes& nodes, std::uint32_t number) {
   const std::string program = sys::own_program();
-  if (nodes.are_emulated) return {program, "node"};
+  if (nodes.hosts[number] == nodes.hosts.front() || nodes.are_emulated) return {program, "node"};
   std::vector<std::string> words;
   std::istringstream shell(nodes.remote_shell);
   for (std::string word; shell >> word;) words.push_back(word);
@@ -323,7 +323,8 @@ Result<Invitation> Invitation::parse(const std::string& text) {
 }
 
 std::unique_ptr<comm::Comm> Company::comm() const {
-  return make_node_comm(*mail, branch, nodes.are_emulated ? 0 : branch.own);
+  const auto first = std::ranges::find(nodes.hosts, nodes.hosts[branch.own]) - nodes.hosts.begin();
+  return make_node_comm(*mail, branch, nodes.are_emulated ? 0 : static_cast<std::uint32_t>(first));
 }
 
 Result<Company> invite(Invitation invitation, const LogSink& log) {

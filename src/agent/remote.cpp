@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "process/translator.hpp"
 #include "sys/child.hpp"
 #include "sys/path.hpp"
 #include "sys/process.hpp"
@@ -20,10 +21,6 @@ constexpr double kCommandLimit_s = 60;
 constexpr const char* kDoorsName = "nodes";
 constexpr const char* kHostsName = "hosts";
 
-struct Door {
-  std::string host, address;
-  std::uint16_t port = 0;
-};
 struct DoorList {
   Secret secret;
   std::vector<Door> doors;
@@ -66,14 +63,15 @@ Result<RemoteDirectory> RemoteDirectory::make(const std::string& path) {
   return RemoteDirectory(std::move(directory));
 }
 
-Status RemoteDirectory::write(const Company& company, const Secret& secret,
-                              const std::vector<std::uint16_t>& ports) const {
-  std::string doors = secret.text() + "\n", hosts;
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    doors += fmt::format("{} {} {}\n", company.nodes.hosts[i], company.addresses[i], ports[i]);
-    hosts += company.nodes.hosts[i] + "\n";
+Status RemoteDirectory::write(const std::vector<Door>& doors, const Secret& secret) const {
+  std::string lines = secret.text() + "\n", hosts;
+  for (const Door& one : doors) {
+    lines += fmt::format("{} {} {}\n", one.host, one.address, one.port);
+    hosts += one.host + "\n";
   }
-  DIAPAUSE_TRY(write_file(directory_, kDoorsName, doors));
+  DIAPAUSE_TRY(write_file(directory_, kDoorsName, lines));
+  DIAPAUSE_TRY(
+      write_file(directory_, kPortsName, std::string(process::PortsOfNodes::kBytes, '\0')));
   return write_file(directory_, kHostsName, hosts);
 }
 
@@ -94,7 +92,7 @@ void RemoteDirectory::announce(const std::string& path, const Nodes& nodes) {
 }
 
 void RemoteDirectory::remove() const {
-  for (const char* name : {kDoorsName, kHostsName, kRemoteShellName})
+  for (const char* name : {kDoorsName, kHostsName, kPortsName, kRemoteShellName})
     (void)directory_.remove_file(name);
   sys::remove_directory(directory_.path());
 }

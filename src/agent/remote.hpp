@@ -18,16 +18,24 @@ namespace diapause::agent {
 // The program is called this when it stands for a remote shell.
 inline constexpr const char* kRemoteShellName = "diapause-remote";
 
+// Says where the commands of a node are taken.
+struct Door {
+  std::string host, address;
+  std::uint16_t port = 0;  // 0: nowhere
+};
+
+// Is the file in that directory by which nodes on one machine tell whose a port is
+// (process::PortsOfNodes).
+inline constexpr const char* kPortsName = "ports";
+
 // This is a private directory with what the processes of a job need to reach its other nodes. It is
 // the same path on all nodes.
 class RemoteDirectory {
  public:
   // `path` is made if it does not exist.
   static Result<RemoteDirectory> make(const std::string& path);
-  // Writes where the commands of each node are taken (ports beside `company.addresses`, and 0 for
-  // nowhere), and the secret.
-  Status write(const Company& company, const Secret& secret,
-               const std::vector<std::uint16_t>& ports) const;
+  // Writes where the commands of each node are taken, and the secret.
+  Status write(const std::vector<Door>& doors, const Secret& secret) const;
   // Lets launchers that this process starts use it, unless the user has told them what to use.
   static void announce(const std::string& path, const Nodes& nodes);
   void remove() const;

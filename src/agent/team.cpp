@@ -1,7 +1,11 @@
 #include "agent/team.hpp"
 
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <sstream>
 #include <thread>
 
 #include "sys/child.hpp"
@@ -35,20 +39,71 @@ Ranks Team::ranks() const {
   return ranks;
 }
 
-Status Team::share_ports(std::uint16_t own_port) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, comm_->all_gather(as_byte_view(own_port)));
-  std::vector<std::uint16_t> ports(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].size() == sizeof ports[i]) std::memcpy(&ports[i], all[i].data(), sizeof ports[i]);
+Status Team::share_ports(std::uint16_t own_port, const std::string& known) {
+  const std::string mine = fmt::format(
+      "{} {}", own_port, known.empty() ? company_.addresses[company_.branch.own] : known);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather(mine));
+  std::vector<Door> doors;
+  for (const std::string& one : all) {
+    Door door;
+    std::istringstream(one) >> door.port >> door.address;
+    door.host = company_.nodes.hosts[doors.size()];
+    doors.push_back(std::move(door));
   }
   Status written;
   if (comm_->node_leader() == comm_->rank()) {
     auto directory = RemoteDirectory::make(path_);
-    written = directory ? directory->write(company_, secret_, ports) : fail(directory.error());
+    written = directory ? directory->write(doors, secret_) : fail(directory.error());
     if (directory) directory_.emplace(std::move(*directory));
   }
   DIAPAUSE_TRY(agree(written));
   RemoteDirectory::announce(path_, company_.nodes);
+  return {};
+}
+
+Result<std::vector<std::string>> Team::gather(const std::string& mine) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
+                      comm_->all_gather(as_byte_view(std::string_view(mine))));
+  std::vector<std::string> texts;
+  for (const ByteVector& one : all)
+    texts.emplace_back(reinterpret_cast<const char*>(one.data()), one.size());
+  return texts;
+}
+
+Result<process::Relocation> Team::locate(const std::vector<std::string>& known) {
+  std::vector<std::string> present = sys::own_addresses();
+  std::ranges::stable_partition(present, [&](const std::string& one) {
+    return one == company_.addresses[company_.branch.own];
+  });
+  DIAPAUSE_TRY_ASSIGN(
+      const std::vector<std::string> all,
+      gather(fmt::format("{} , {}", fmt::join(known, " "), fmt::join(present, " "))));
+  std::vector<process::NodeAddresses> nodes;
+  for (const std::string& one : all) {
+    process::NodeAddresses& node = nodes.emplace_back();
+    std::istringstream words(one);
+    bool is_known = true;
+    for (std::string word; words >> word;) {
+      if (word == ",") {
+        is_known = false;
+      } else {
+        (is_known ? node.known : node.present).push_back(word);
+      }
+    }
+  }
+  return process::Relocation(std::move(nodes), company_.branch.own);
+}
+
+Status Team::share_moved_ports(process::Relocation& relocation) {
+  std::string mine;
+  for (const process::MovedPort& one : relocation.moved_ports())
+    mine += fmt::format("{} {} {} {} ", one.node, one.family, one.known, one.present);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather(mine));
+  for (const std::string& text : all) {
+    std::istringstream words(text);
+    process::MovedPort one;
+    while (words >> one.node >> one.family >> one.known >> one.present) relocation.move_port(one);
+  }
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "agent/meeting.hpp"
 #include "agent/peers.hpp"
 #include "agent/remote.hpp"
+#include "process/relocation.hpp"
 
 namespace diapause::agent {
 
@@ -36,8 +37,16 @@ class Team {
   Ranks ranks() const;
   std::string remote_file() const { return path_ + "/nodes"; }
 
-  // Tells all nodes where each takes commands. The call is collective.
-  Status share_ports(std::uint16_t own_port);
+  // Tells all nodes where each takes commands. `known` is the address by which the job's processes
+  // know this node; empty for the one that it has. The call is collective.
+  Status share_ports(std::uint16_t own_port, const std::string& known = "");
+  // Returns where all nodes are, whose processes know this one by the addresses `known`. The call
+  // is collective.
+  Result<process::Relocation> locate(const std::vector<std::string>& known);
+  // Tells all nodes which ports have changed on each. The call is collective.
+  Status share_moved_ports(process::Relocation& relocation);
+  // Returns the path of the file by which nodes on one machine tell whose a port is.
+  std::string ports_file() const { return path_ + "/" + kPortsName; }
   // Returns when all agents have called it. `own` is what has happened here. The call fails on all
   // agents if that did on one.
   Status agree(const Status& own);
@@ -60,6 +69,7 @@ class Team {
   void leave() const;
 
  private:
+  Result<std::vector<std::string>> gather(const std::string& mine);
   explicit Team(Company company) : company_(std::move(company)), comm_(company_.comm()) {}
 
   Company company_;

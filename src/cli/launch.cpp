@@ -27,7 +27,7 @@ int status_of_job(const char* verb, const Result<int>& status) {
 
 int launch(const LaunchArguments& arguments) {
   const auto wish = arguments.check ? agent::Wish::check_only : agent::Wish::checkpoint;
-  auto nodes = nodes_of(arguments.nodes);
+  auto nodes = nodes_of(arguments.nodes, Repeated::refused);
   if (!nodes) return status_of_job("launch", fail(nodes.error()));
   const agent::LaunchRequest request{
       store_request(arguments.name, arguments.config),
@@ -41,7 +41,7 @@ int launch(const LaunchArguments& arguments) {
 }
 
 int restart(const RestartArguments& arguments) {
-  auto nodes = nodes_of(arguments.nodes);
+  auto nodes = nodes_of(arguments.nodes, Repeated::allowed);
   if (!nodes) return status_of_job("restart", fail(nodes.error()));
   const agent::RestartRequest request{
       store_request(arguments.name, arguments.config),

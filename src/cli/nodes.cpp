@@ -31,9 +31,10 @@ Result<std::vector<std::string>> hosts_in(const std::string& path) {
 
 std::string short_name(const std::string& host) { return host.substr(0, host.find('.')); }
 
-Status check_hosts(const std::vector<std::string>& hosts) {
+Status check_hosts(const std::vector<std::string>& hosts, Repeated repeated) {
   const std::set<std::string> different(hosts.begin(), hosts.end());
-  if (different.size() != hosts.size()) return fail(Code::argument, "a host is named twice");
+  if (repeated == Repeated::refused && different.size() != hosts.size())
+    return fail(Code::argument, "a host is named twice");
   for (const std::string& host : hosts) {
     const bool is_name =
         !host.empty() && !host.starts_with('-') &&
@@ -59,7 +60,7 @@ int report_to_job(const Result<int>& status) {
 
 }  // namespace
 
-Result<agent::Nodes> nodes_of(const NodeArguments& arguments) {
+Result<agent::Nodes> nodes_of(const NodeArguments& arguments, Repeated repeated) {
   agent::Nodes nodes;
   nodes.hosts = arguments.hosts;
   if (!arguments.host_file.empty()) {
@@ -71,7 +72,7 @@ Result<agent::Nodes> nodes_of(const NodeArguments& arguments) {
   nodes.remote_shell = arguments.remote_shell;
   nodes.fan_out = arguments.fan_out;
   nodes.limit_s = arguments.limit_s;
-  if (!nodes.are_emulated) DIAPAUSE_TRY(check_hosts(nodes.hosts));
+  if (!nodes.are_emulated) DIAPAUSE_TRY(check_hosts(nodes.hosts, repeated));
   return nodes;
 }
 
@@ -83,11 +84,12 @@ std::optional<int> serve_job(int argc, char** argv) {
         agent::run_command_on(called.substr(0, slash) + "/nodes", {argv + 1, argv + argc}));
   }
   if (verb == "node" && argc == 2) return report_to_job(agent::be_invited(standard_error_sink()));
-  if (verb != "serve" || argc != 4) return std::nullopt;
+  if ((verb != "serve" && verb != "translate") || argc != 4) return std::nullopt;
   int listener = -1;
   const std::string number(argv[2]);
   std::from_chars(number.data(), number.data() + number.size(), listener);
-  return agent::serve_commands(listener, argv[3]);
+  return verb == "serve" ? agent::serve_commands(listener, argv[3])
+                         : agent::translate(listener, argv[3]);
 }
 
 }  // namespace diapause::cli

@@ -6,7 +6,10 @@
 
 namespace diapause::cli {
 
-// Code::argument for a host that is named twice, or if this machine is named but not as the first.
-Result<agent::Nodes> nodes_of(const NodeArguments& arguments);
+// Says whether a host may be named more than once, for several nodes of a job that is restarted.
+enum class Repeated { refused, allowed };
+// Code::argument for a host that is named twice and must not be, or if this machine is named but
+// not as the first.
+Result<agent::Nodes> nodes_of(const NodeArguments& arguments, Repeated repeated);
 
 }  // namespace diapause::cli

@@ -17,6 +17,7 @@
 
 #include "process/dump_parts.hpp"
 #include "process/families.hpp"
+#include "sys/network.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::process {
@@ -107,7 +108,7 @@ Status read_limits(pid_t here, Process& process) {
 // Refuses properties of a process that would be restored wrongly if the dump ignored them.
 void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   const std::string directory = fmt::format("/proc/{}", frozen.here);
-  if (frozen.status.seccomp != 0) work.refuse(frozen.status, "has a seccomp filter");
+  if (frozen.status.filters != work.filters) work.refuse(frozen.status, "has a seccomp filter");
   struct stat directory_now {
   }, directory_by_name{};
   const auto its_directory = read_link(directory + "/cwd");
@@ -276,11 +277,16 @@ void sort_by_descent(std::vector<Process>& processes) {
 
 }  // namespace
 
-Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, OtherNodes* others) {
-  DumpWork work{frozen, standard};
+Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
+  OtherNodes* const others = surroundings.others;
+  const Relocation& relocation = surroundings.relocation;
+  DIAPAUSE_TRY_ASSIGN(const ProcStatus own, status_of("/proc/self"));
+  DumpWork work{frozen, surroundings.standard, own.filters + (relocation.is_needed() ? 1 : 0)};
   Job& job = work.result.job;
   job.machine = "x86_64";
-  job.command = command;
+  job.command = surroundings.command;
+  job.addresses =
+      relocation.known_of_own().empty() ? sys::own_addresses() : relocation.known_of_own();
   job.monotonic_ns = frozen.monotonic_ns();
   if (frozen.processes().empty()) return fail(Code::not_found, "the job has no process that runs");
   refuse_other_users(work);
@@ -305,6 +311,7 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, Othe
   if (others != nullptr) DIAPAUSE_TRY(take_down_far_sockets(work, *others));
   DIAPAUSE_TRY(take_down_sockets(work));
   DIAPAUSE_TRY(take_down_terminals(work));
+  relocation.to_known(job);
   return std::move(work.result);
 }
 

@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "process/freeze.hpp"
 #include "process/other_nodes.hpp"
+#include "process/relocation.hpp"
 #include "process/state.hpp"
 
 namespace diapause::process {
@@ -37,11 +38,19 @@ struct Dump {
   double connections_s = 0;
 };
 
-// Process `standard` has the descriptors that the job was started with, under their numbers. If
-// something cannot be taken down, the error has a line for each thing, with its process and the
+// These are what the dump of a job must know of it beforehand.
+struct Surroundings {
+  // A process that has the descriptors that the job was started with, under their numbers.
+  pid_t standard = 0;
+  std::uint32_t command = 0;     // the process whose end is the job's
+  OtherNodes* others = nullptr;  // the job's other nodes, which stand still, too; null: none
+  const Relocation& relocation;  // where the job's nodes are
+};
+
+// If something cannot be taken down, the error has a line for each thing, with its process and the
 // reason. Its code is Code::again if all of it may be gone once the job has run on a little, and
-// Code::argument otherwise. The job must be thawed in any case. `others` are the other nodes of the
-// job, on which it stands still, too; null if there are none.
-Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, OtherNodes* others);
+// Code::argument otherwise. The job must be thawed in any case. Addresses in the result are those
+// that the job's processes know.
+Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings);
 
 }  // namespace diapause::process

@@ -29,15 +29,15 @@ struct Ends {
 
 class Opener {
  public:
-  Opener(const Job& job, const LogSink& log, std::vector<int>& sockets)
-      : job_(job), log_(log), sockets_(sockets) {}
+  Opener(Job& job, const LogSink& log, Relocation& relocation, std::vector<int>& sockets)
+      : job_(job), log_(log), relocation_(relocation), sockets_(sockets) {}
 
   Status open() {
     sockets_.assign(job_.sockets.size(), -1);
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& one = job_.sockets[i];
       if (one.state == SocketState::listening || one.state == SocketState::idle) {
-        DIAPAUSE_TRY_ASSIGN(Owned made, open_single(one, log_));
+        DIAPAUSE_TRY_ASSIGN(Owned made, open_alone(i));
         sockets_[i] = made.take();
       }
     }
@@ -69,6 +69,67 @@ class Opener {
   }
 
  private:
+  // Opens a socket that is not connected. Where addresses are translated for the job, it may listen
+  // at another port if its own is taken: several of its nodes may be on this machine.
+  Result<Owned> open_alone(std::uint32_t index) {
+    const Socket& one = job_.sockets[index];
+    auto made = open_single(one, log_);
+    const bool is_taken = !made && made.error().code == Code::busy;
+    if (!is_taken || !relocation_.is_needed() || one.family == AF_UNIX || has_twin(index))
+      return made;
+    Socket moved = one;
+    moved.local = with_port(one.local, 0);
+    DIAPAUSE_TRY_ASSIGN(Owned other, open_single(moved, log_));
+    move_port(index, port_of(address_by(other.number(), ::getsockname)));
+    return other;
+  }
+
+  // Returns whether another socket listens at the same port, by another address of this node.
+  bool has_twin(std::uint32_t index) const {
+    const Socket& one = job_.sockets[index];
+    if (one.state != SocketState::listening) return true;
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      if (i != index && has_port(job_.sockets[i], port_of(one.local), one.family) &&
+          job_.sockets[i].state == SocketState::listening)
+        return true;
+    }
+    return false;
+  }
+
+  static bool has_port(const Socket& one, std::uint16_t port, std::uint32_t family) {
+    return one.family == family && one.type == SOCK_STREAM && port_of(one.local) == port;
+  }
+
+  // A socket of IPv6 is reached by IPv4, too, unless its program has said otherwise.
+  static bool takes_both(const Socket& one) {
+    const auto only = std::ranges::find_if(one.options, [](const SocketOption& option) {
+      return option.level == IPPROTO_IPV6 && option.name == IPV6_V6ONLY;
+    });
+    return one.family == AF_INET6 &&
+           (only == one.options.end() ||
+            std::ranges::all_of(only->value, [](std::byte bits) { return bits == std::byte{0}; }));
+  }
+
+  // Connections that were accepted at a port have it, too, and their other ends know it.
+  void move_port(std::uint32_t index, std::uint16_t to) {
+    const std::uint32_t family = job_.sockets[index].family;
+    const std::uint16_t from = port_of(job_.sockets[index].local);
+    const bool is_both = takes_both(job_.sockets[index]);
+    relocation_.move_port({relocation_.own(), family, from, to});
+    if (is_both) relocation_.move_port({relocation_.own(), AF_INET, from, to});
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      Socket& one = job_.sockets[i];
+      if (has_port(one, from, family)) {
+        one.local = with_port(one.local, to);
+        if (one.peer != kNone)
+          job_.sockets[one.peer].remote = with_port(job_.sockets[one.peer].remote, to);
+      }
+      const bool waits_there = one.state == SocketState::waiting && port_of(one.remote) == from &&
+                               (one.family == family || is_both);
+      if (waits_there) one.remote = with_port(one.remote, to);
+    }
+  }
+
   // Returns the index of the job's socket that accepts connections to the local address of
   // `accepting`, or kNone if there is none any more.
   std::uint32_t find_listener(const Socket& accepting) const {
@@ -342,15 +403,17 @@ class Opener {
     return {};
   }
 
-  const Job& job_;
+  Job& job_;
   const LogSink& log_;
+  Relocation& relocation_;
   std::vector<int>& sockets_;
 };
 
 }  // namespace
 
-Status open_sockets(const Job& job, const LogSink& log, std::vector<int>& sockets) {
-  return Opener(job, log, sockets).open();
+Status open_sockets(Job& job, const LogSink& log, Relocation& relocation,
+                    std::vector<int>& sockets) {
+  return Opener(job, log, relocation, sockets).open();
 }
 
 }  // namespace diapause::process

@@ -316,8 +316,8 @@ Result<int> Openings::open_end_of_terminal(const Description& one) {
   return ::dup(terminals_[one.which]);
 }
 
-Status Openings::open_all_sockets(const Job& job, const OpeningEnvironment& environment) {
-  DIAPAUSE_TRY(open_sockets(job, environment.log, sockets_));
+Status Openings::open_all_sockets(Job& job, const OpeningEnvironment& environment) {
+  DIAPAUSE_TRY(open_sockets(job, environment.log, environment.relocation, sockets_));
   if (environment.others != nullptr)
     DIAPAUSE_TRY(open_far_sockets(job, environment.log, *environment.others, sockets_));
   for (int& socket : sockets_) {
@@ -380,7 +380,7 @@ Result<int> Openings::open_description(const Description& one) {
   return opened;
 }
 
-Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents>& contents,
+Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& contents,
                                 const ReadContents& read, const OpeningEnvironment& environment) {
   Openings openings;
   rlimit limit{};

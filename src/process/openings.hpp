@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "process/other_nodes.hpp"
+#include "process/relocation.hpp"
 #include "process/state.hpp"
 
 namespace diapause::process {
@@ -32,12 +33,14 @@ using ReadContents = std::function<Status(const ContentsList&, const TakePiece&)
 struct OpeningEnvironment {
   const LogSink& log;
   OtherNodes* others = nullptr;
+  Relocation& relocation;  // learns which ports have changed
 };
 
 class Openings {
  public:
-  // Opens everything. Code::mismatch names a file that does not exist any more or is shorter.
-  static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents,
+  // Opens everything. Code::mismatch names a file that does not exist any more or is shorter. Ports
+  // that have to change are changed in `job`.
+  static Result<Openings> open(Job& job, const std::vector<StoredContents>& contents,
                                const ReadContents& read, const OpeningEnvironment& environment);
   Openings(Openings&& other) noexcept;
   Openings& operator=(Openings&&) = delete;
@@ -73,7 +76,7 @@ class Openings {
   Result<int> open_file(const Description& one) const;
   Status open_channels(const Job& job);
   Status open_named_pipe(const Channel& channel);
-  Status open_all_sockets(const Job& job, const OpeningEnvironment& environment);
+  Status open_all_sockets(Job& job, const OpeningEnvironment& environment);
   Status open_terminals(const Job& job);
   Result<int> open_end_of_terminal(const Description& one);
   int open_end_of_pipe(const Description& one);

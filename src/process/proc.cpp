@@ -191,7 +191,7 @@ Result<ProcStatus> status_of(const std::string& directory) {
   const std::vector<std::string> state = values_in(text, "State");
   if (!state.empty() && !state.front().empty()) status.state = state.front().front();
   status.mask = static_cast<std::uint32_t>(number_in(text, "Umask", 8).value_or(022));
-  status.seccomp = static_cast<std::uint32_t>(number_in(text, "Seccomp", 10).value_or(0));
+  status.filters = static_cast<std::uint32_t>(number_in(text, "Seccomp_filters", 10).value_or(0));
   status.no_new_privileges =
       static_cast<std::uint32_t>(number_in(text, "NoNewPrivs", 10).value_or(0));
   status.inheritable = number_in(text, "CapInh", 16).value_or(0);

@@ -29,7 +29,7 @@ struct ProcStatus {
   pid_t tracer_here = 0;
   char state = '?';
   std::uint32_t mask = 0;
-  std::uint32_t seccomp = 0;
+  std::uint32_t filters = 0;  // number of its seccomp filters
   std::uint32_t no_new_privileges = 0;
   std::uint64_t inheritable = 0, permitted = 0, effective = 0, bounding = 0,
                 ambient = 0;  // capabilities

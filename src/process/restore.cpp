@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,9 +17,11 @@
 #include <map>
 
 #include "format/checksum.hpp"
+#include "process/borrowed.hpp"
 #include "process/families.hpp"
 #include "process/proc.hpp"
 #include "process/restore_parts.hpp"
+#include "process/translator.hpp"
 
 namespace diapause::process {
 namespace {
@@ -224,6 +228,27 @@ Status end_processes(RestoreWork& work) {
   return {};
 }
 
+// Gives process 1 the filter for calls with addresses, which all processes inherit from it.
+Status filter_addresses(const RestoreWork& work, const ThreadName& keeper,
+                        const std::function<Status(int)>& translate) {
+  const ByteVector filter = address_filter();
+  sock_fprog program{};
+  program.len = static_cast<unsigned short>(filter.size() / sizeof(sock_filter));
+  program.filter = reinterpret_cast<sock_filter*>(work.calls.room() + sizeof program);
+  ByteVector argument(sizeof program + filter.size());
+  std::memcpy(argument.data(), &program, sizeof program);
+  std::ranges::copy(filter, argument.begin() + sizeof program);
+  const Call set{
+      SYS_seccomp,
+      {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+       work.calls.room()},
+      0};
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t there, call_with(work, keeper, argument, set));
+  DIAPAUSE_TRY_ASSIGN(const Borrowed listener, Borrowed::of(keeper.here, static_cast<int>(there)));
+  DIAPAUSE_TRY(work.calls.one(keeper, {SYS_close, {there}, 0}));
+  return translate(listener.number());
+}
+
 Status let_go(RestoreWork& work, const ThreadName& first, const Registers& registers,
               std::uint64_t mask, std::uint64_t instruction) {
   // Process 1 must not keep pipes open that its children close.
@@ -299,6 +324,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
                    calls, place.log, place.behind};
   work.made.reserve(job.processes.size());
   work.filled.resize(job.memories.size());
+  if (place.translate) DIAPAUSE_TRY(filter_addresses(work, keeper, place.translate));
   DIAPAUSE_TRY(make_segments(work, keeper));
   DIAPAUSE_TRY(make_system_v(work, keeper));
   DIAPAUSE_TRY(make_processes(work, keeper));

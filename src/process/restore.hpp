@@ -22,6 +22,9 @@ struct Birthplace {
   // Fills most of the memory that processes do not share, after they have begun to run. If it is
   // null, all is filled before.
   FillBehind* behind = nullptr;
+  // Gets the descriptor by which addresses in calls of the job's processes are translated. If it is
+  // empty, none are.
+  std::function<Status(int listener)> translate = {};
 };
 
 // `place.first` is process 1 of the new namespaces. It was forked from this process after

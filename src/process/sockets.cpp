@@ -183,6 +183,15 @@ std::uint16_t port_of(const ByteVector& address) {
   return 0;
 }
 
+ByteVector with_port(const ByteVector& address, std::uint16_t port) {
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  ByteVector changed = address;
+  const std::uint16_t bytes = htons(port);
+  if (changed.size() >= sizeof(sockaddr_in))
+    std::memcpy(changed.data() + offsetof(sockaddr_in, sin_port), &bytes, sizeof bytes);
+  return changed;
+}
+
 ByteVector plain_address(const ByteVector& address) {
   if (family_of(address) != AF_INET6) return address;
   const auto six = address_as<sockaddr_in6>(address);

@@ -21,6 +21,8 @@ std::string text_of_address(const ByteVector& address);
 std::string host_of_address(const ByteVector& address);
 // Returns the port of an internet address, and 0 for any other.
 std::uint16_t port_of(const ByteVector& address);
+// Returns an internet address with another port.
+ByteVector with_port(const ByteVector& address, std::uint16_t port);
 // Returns the address in its plainest family: an IPv4 address inside of IPv6 becomes one of IPv4.
 ByteVector plain_address(const ByteVector& address);
 // Returns an internet address as a socket of that family takes it.

@@ -401,9 +401,11 @@ struct Job {
   std::vector<FileWatch> watches;
   std::vector<TypedInput> typed;
   std::vector<Privileges> privileges;
+  // What follows is stored from format version 7 on.
+  std::vector<std::string> addresses;  // those by which the job's processes know this node
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 6;
+inline constexpr std::uint32_t kProcessesFormatVersion = 7;
 
 // Returns the job with magic, version and checksum.
 ByteVector encode_job(const Job& job);

@@ -16,6 +16,7 @@ constexpr char kMagic[8] = {'D', 'I', 'A', 'P', 'P', 'R', 'O', 'C'};
 constexpr std::uint64_t kHeadBytes = 24;  // magic, format version, unused word, length
 constexpr std::uint64_t kDigestBytes = 16;
 constexpr std::uint64_t kMostTextBytes = 1 << 20;
+constexpr std::size_t kMostHostBytes = 45;  // of an address of IPv6 as text
 constexpr std::uint64_t kAddressSpaceEnd = std::uint64_t{1} << 57;
 
 // These functions list the fields of every structure in the order in which they are stored, once
@@ -164,6 +165,7 @@ void fields(A& a, Job& x) {
   if (a.version() < 6) return;
   a(x.far_ends, x.timers, x.semaphores, x.queues, x.stopped, x.owners, x.seals, x.watches, x.typed,
     x.privileges);
+  if (a.version() >= 7) a(x.addresses);
 }
 
 class Encoder {
@@ -426,6 +428,13 @@ Status check_far_ends(const Job& job) {
   return {};
 }
 
+// Addresses are handed on in lists of words.
+bool is_address(const std::string& text) {
+  constexpr std::string_view kLetters = "0123456789abcdef.:";
+  return !text.empty() && text.size() <= kMostHostBytes &&
+         text.find_first_not_of(kLetters) == text.npos;
+}
+
 // Checks what names something else of the job by its index or id.
 Status check_names(const Job& job) {
   const auto is_process = [&](std::uint32_t id) {
@@ -450,8 +459,9 @@ Status check_names(const Job& job) {
         return one.number < kMostWatches && one.description < job.descriptions.size() &&
                job.descriptions[one.description].kind == DescriptionKind::notifications;
       });
-  if (is_sound) return {};
-  return unsound("a part of them that belongs to nothing");
+  if (!is_sound) return unsound("a part of them that belongs to nothing");
+  if (std::ranges::all_of(job.addresses, is_address)) return {};
+  return unsound("an address of their node");
 }
 
 Status check_job(const Job& job) {

@@ -276,5 +276,13 @@ TEST(ProcessesOfAnImage, AreRefusedIfAPartOfThemBelongsToNothing) {
   }
 }
 
+TEST(ProcessesOfAnImage, AreRefusedWithAnAddressThatCannotBeOne) {
+  for (const std::string address : {"", "192.0.2.1 192.0.2.2", "a-host", "192.0.2.1\n"}) {
+    Job job = small_job();
+    job.addresses = {"192.0.2.1", address};
+    EXPECT_THAT(refusal(job), HasSubstr("an address of their node"));
+  }
+}
+
 }  // namespace
 }  // namespace diapause::process

@@ -169,11 +169,12 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
-  const ByteVector first = of_version(1, 16, processes_of_version_1()),
-                   second = of_version(2, 14, processes_of_version_2()),
-                   third = of_version(3, 13, processes_of_version_3()),
-                   fourth = of_version(4, 12, processes_of_version_4()),
-                   fifth = of_version(5, 10, processes_of_version_5());
+  const ByteVector first = of_version(1, 17, processes_of_version_1()),
+                   second = of_version(2, 15, processes_of_version_2()),
+                   third = of_version(3, 14, processes_of_version_3()),
+                   fourth = of_version(4, 13, processes_of_version_4()),
+                   fifth = of_version(5, 11, processes_of_version_5()),
+                   sixth = of_version(6, 1, processes_of_version_6());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
@@ -182,7 +183,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files[folder + "processes-v3.bin"] = third;
   files[folder + "processes-v4.bin"] = fourth;
   files[folder + "processes-v5.bin"] = fifth;
-  files[folder + "processes-v6.bin"] = sound;
+  files[folder + "processes-v6.bin"] = sixth;
+  files[folder + "processes-v7.bin"] = sound;
   files[folder + "broken-processes-truncated.bin"] = front(second, second.size() - 1);
   files[folder + "broken-processes-flipped.bin"] = flipped(second, 100);
   files[folder + "broken-processes-future.bin"] = seal(future);
@@ -191,7 +193,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/processes/version-3"] = third;
   files["fuzz/corpus/processes/version-4"] = fourth;
   files["fuzz/corpus/processes/version-5"] = fifth;
-  files["fuzz/corpus/processes/version-6"] = sound;
+  files["fuzz/corpus/processes/version-6"] = sixth;
+  files["fuzz/corpus/processes/version-7"] = sound;
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
@@ -308,7 +311,7 @@ process::Job processes_of_version_5() {
   return job;
 }
 
-process::Job processes() {
+process::Job processes_of_version_6() {
   process::Job job = processes_of_version_5();
   process::Socket& end = job.sockets.emplace_back();
   end.family = 2;
@@ -331,6 +334,12 @@ process::Job processes() {
   job.watches = {{watching, 3, 0x102, "/etc"}};
   job.typed = {{0, true, word}, {0, false, word}};
   job.privileges = {{7, 1, 0x1ff, 2, 8}};
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = processes_of_version_6();
+  job.addresses = {"192.0.2.7", "2001:db8::7"};
   return job;
 }
 

@@ -168,7 +168,10 @@ TEST(GoldenFiles, HoldProcessesOfAllFormatVersions) {
   EXPECT_EQ(process::encode_job(*fifth), process::encode_job(processes_of_version_5()));
   const auto sixth = process::decode_job(golden("processes-v6.bin"));
   ASSERT_TRUE(sixth) << sixth.error().message;
-  EXPECT_EQ(process::encode_job(*sixth), process::encode_job(processes()));
+  EXPECT_EQ(process::encode_job(*sixth), process::encode_job(processes_of_version_6()));
+  const auto seventh = process::decode_job(golden("processes-v7.bin"));
+  ASSERT_TRUE(seventh) << seventh.error().message;
+  EXPECT_EQ(process::encode_job(*seventh), process::encode_job(processes()));
 }
 
 TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {

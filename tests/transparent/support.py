@@ -232,6 +232,12 @@ print("has", sum(memory[::4096]) == 192 * sum(memory[:1 << 20:4096]), flush=True
 """
 
 
+def one_on_each_node(mpirun):
+    """The options of an MPI's launcher that give each rank the next node."""
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True).stdout
+    return ["--map-by", "node"] if "Open" in version else ["-ppn", "1"]
+
+
 def damage(image):
     """Changes one byte in the middle of a file, which is in memory of the job."""
     with open(image, "r+b") as file:

@@ -26,9 +26,10 @@ import failing
 import in_time
 import mapped
 import nodes
+import relocated
 import unmodified
 from support import (BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage,
-                     must, until)
+                     must, one_on_each_node, until)
 
 def program_test(name, lines=8):
     def test(place, options):
@@ -242,12 +243,10 @@ def silent(place, options):
 
 def mpi_nodes(place, options):
     """Four ranks on four nodes, of which one is lost with what it stored."""
-    version = subprocess.run([options.mpirun, "--version"], capture_output=True, text=True).stdout
     # Ranks of other jobs on this machine listen at the first ports that are free from 1024 on.
     place.settings |= {"OMPI_MCA_btl_tcp_port_min_v4": str(10_000 + os.getpid() % 20_000),
                        "OMPI_MCA_btl_tcp_port_range_v4": "100"}
-    each_on_its_node = ["--map-by", "node"] if "Open" in version else ["-ppn", "1"]
-    command = [options.mpirun, "-n", "4", *each_on_its_node,
+    command = [options.mpirun, "-n", "4", *one_on_each_node(options.mpirun),
                place.own_copy(options.programs / "ring")]
     # Undisturbed, all ranks are on this machine.
     scenario = ScenarioOnNodes(place, [options.mpirun, "-n", "4",
@@ -761,6 +760,7 @@ def unmodified_test(name):
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | failing.TESTS
+TESTS |= relocated.TESTS
 
 
 def leave_network():
