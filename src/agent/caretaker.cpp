@@ -245,7 +245,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
   environment_.store.mark();
   if (team != nullptr) team->set_patience(Team::Patience::brief);
   DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen,
-                      process::FrozenJob::freeze(environment_.keeper.process(), timed_));
+                      process::FrozenJob::freeze(environment_.keeper.process(), timed_, foresees_));
   // Nothing is looked at before everything stands still on all nodes.
   DIAPAUSE_TRY(wait_for_others());
   course.stopped_s = verbs.since_s().value_or(frozen.since_s());
@@ -317,6 +317,7 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
   auto copies = thaw ? copies_for(frozen, dump) : std::nullopt;
   // Copying the memory takes a while, in which the job must not depend on this process.
   DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
+  DIAPAUSE_TRY(confirm(frozen, copies));
   if (may_refer) references_.apply(dump, process::References::Effort::read);
   DumpSource source(dump, environment_.store.copying_threads());
   std::optional<JobStore::Incremental> incremental;
@@ -348,6 +349,16 @@ std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
   }
   copies->redirect(dump);
   return std::move(*copies);
+}
+
+// Confirms what was foreseen, by the copies or by the processes, which stand still then. If that
+// fails, the next attempt foresees nothing.
+Status Caretaker::confirm(const process::FrozenJob& frozen,
+                          const std::optional<process::Copies>& copies) {
+  const Status confirmed =
+      copies ? copies->confirm(frozen.foresight()) : frozen.confirm_foresight();
+  foresees_ = confirmed.has_value();
+  return confirmed;
 }
 
 bool Caretaker::is_incremental() const {

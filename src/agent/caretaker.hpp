@@ -64,6 +64,7 @@ class Caretaker {
                                    const std::function<Status()>& thaw);
   Status wait_for_others() const;
   std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const;
+  Status confirm(const process::FrozenJob& frozen, const std::optional<process::Copies>& copies);
   Status store(engine::Captures captures, Answer& answer);
   bool is_incremental() const;
   void tell_why_all_is_copied();
@@ -78,6 +79,7 @@ class Caretaker {
   process::References references_;
   Increments increments_;
   process::TimedCalls timed_;
+  bool foresees_ = true;  // what is looked at before the job stands still has been confirmed
   double interval_s_ = 0, next_s_ = 0;
   int level_ = 1;
   Wish wish_ = Wish::checkpoint;

@@ -63,6 +63,11 @@ Copies::~Copies() {
   for (const Copy& copy : copies_) end_traced(copy.here);
 }
 
+Status Copies::confirm(const Foresight& foresight) const {
+  for (const Copy& copy : copies_) DIAPAUSE_TRY(foresight.confirm(copy.original, copy.here));
+  return {};
+}
+
 // The copies are read as a debugger reads: process_vm_readv would first give a copy a page of its
 // own for each page that it shares with the process.
 void Copies::redirect(Dump& dump) const {

@@ -21,6 +21,8 @@ class Copies {
   Copies& operator=(Copies&&) = delete;
   ~Copies();
 
+  // Confirms what was foreseen of the processes, see Foresight::confirm().
+  Status confirm(const Foresight& foresight) const;
   // Makes `dump` read from the copies what they hold, which is all contents with is_forked.
   void redirect(Dump& dump) const;
 

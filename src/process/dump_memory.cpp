@@ -341,7 +341,8 @@ void share_what_is_only_read(DumpWork& work) {
 }
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(frozen.here));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings,
+                      work.frozen.foresight().mappings_of(frozen.here, frozen.status));
   for (const Mapping& mapping : mappings)
     DIAPAUSE_TRY(dump_mapping(work, frozen, mapping, process));
   return dump_guards(work, frozen, process);

@@ -172,15 +172,25 @@ Result<std::vector<pid_t>> FrozenJob::members_of(pid_t first) const {
   return std::vector<pid_t>(members.begin(), members.end());
 }
 
-Result<FrozenJob> FrozenJob::freeze(pid_t first, TimedCalls& timed) {
+Result<FrozenJob> FrozenJob::freeze(pid_t first, TimedCalls& timed, bool foresees) {
   FrozenJob job;
   job.timed_ = &timed;
+  if (foresees) {
+    DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> processes, processes_with(first));
+    job.foresight_ = Foresight::of(processes);
+  }
   DIAPAUSE_TRY(job.note_waits(first));
   DIAPAUSE_TRY(job.stop_all(first));
   job.monotonic_ns_ = process::monotonic_ns();
   for (FrozenProcess& process : job.processes_) DIAPAUSE_TRY(job.look(process));
   std::ranges::sort(job.processes_, {}, [](const FrozenProcess& one) { return one.status.id; });
   return job;
+}
+
+Status FrozenJob::confirm_foresight() const {
+  for (const FrozenProcess& process : processes_)
+    DIAPAUSE_TRY(foresight_.confirm(process.here, process.here));
+  return {};
 }
 
 FrozenJob::~FrozenJob() { (void)thaw(); }

@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "process/calls.hpp"
+#include "process/foresight.hpp"
 #include "process/proc.hpp"
 #include "process/trace.hpp"
 #include "process/waits.hpp"
@@ -71,8 +72,9 @@ struct Zombie {
 class FrozenJob {
  public:
   // Stops all processes in the PID namespace of process `first`, but that one. On failure all run
-  // on. `timed` is from the last time. It must outlive the object, which adds to it.
-  static Result<FrozenJob> freeze(pid_t first, TimedCalls& timed);
+  // on. `timed` is from the last time. It must outlive the object, which adds to it. What can be is
+  // looked at before, if `foresees`: foresight() then has to be confirmed.
+  static Result<FrozenJob> freeze(pid_t first, TimedCalls& timed, bool foresees);
   FrozenJob(FrozenJob&&) noexcept = default;
   FrozenJob& operator=(FrozenJob&&) = delete;
   ~FrozenJob();  // thaws
@@ -83,6 +85,10 @@ class FrozenJob {
   // Returns when the first of them was stopped, in seconds of sys::monotonic_s().
   double since_s() const { return since_s_; }
   TimedCalls& timed() { return *timed_; }
+  Foresight& foresight() { return foresight_; }
+  const Foresight& foresight() const { return foresight_; }
+  // Confirms it by the processes themselves.
+  Status confirm_foresight() const;
 
   // Makes a process ready to do calls for us.
   Status plant(FrozenProcess& process);
@@ -105,6 +111,7 @@ class FrozenJob {
   Status look(FrozenProcess& process);
   Status put_back(FrozenProcess& process);
 
+  Foresight foresight_;
   std::vector<pid_t> known_;  // processes of the job, just before they were stopped
   std::vector<FrozenProcess> processes_;
   std::vector<Zombie> zombies_;

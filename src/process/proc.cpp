@@ -192,6 +192,7 @@ Result<ProcStatus> status_of(const std::string& directory) {
   if (!state.empty() && !state.front().empty()) status.state = state.front().front();
   status.mask = static_cast<std::uint32_t>(number_in(text, "Umask", 8).value_or(022));
   status.filters = static_cast<std::uint32_t>(number_in(text, "Seccomp_filters", 10).value_or(0));
+  status.locked_kib = number_in(text, "VmLck", 10).value_or(0);
   status.no_new_privileges =
       static_cast<std::uint32_t>(number_in(text, "NoNewPrivs", 10).value_or(0));
   status.inheritable = number_in(text, "CapInh", 16).value_or(0);
@@ -250,6 +251,13 @@ Result<std::vector<Mapping>> mappings_of(pid_t process) {
 
 Result<std::vector<Mapping>> places_of(pid_t process) {
   return read_proc(fmt::format("/proc/{}/maps", process)).map(parse_mappings);
+}
+
+Result<std::uint64_t> resident_pages_of(pid_t process) {
+  DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(fmt::format("/proc/{}/statm", process)));
+  std::string_view rest = text;
+  next_word(rest);  // the size of all mappings
+  return to_number(next_word(rest), 10);
 }
 
 namespace {

@@ -30,6 +30,7 @@ struct ProcStatus {
   char state = '?';
   std::uint32_t mask = 0;
   std::uint32_t filters = 0;  // number of its seccomp filters
+  std::uint64_t locked_kib = 0;  // locked memory
   std::uint32_t no_new_privileges = 0;
   std::uint64_t inheritable = 0, permitted = 0, effective = 0, bounding = 0,
                 ambient = 0;  // capabilities
@@ -62,6 +63,8 @@ struct Mapping {
 Result<std::vector<Mapping>> mappings_of(pid_t process);
 // Returns the same without flags, for which the kernel would have to look at every page.
 Result<std::vector<Mapping>> places_of(pid_t process);
+// Returns how many pages of memory a process has, shared ones among them.
+Result<std::uint64_t> resident_pages_of(pid_t process);
 
 // Each of the following returns runs of pages that hold something, in [begin, end) of memory that
 // is not shared.

@@ -31,6 +31,7 @@ import unmodified
 from support import (BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage,
                      must, one_on_each_node, until)
 
+
 def program_test(name, lines=8):
     def test(place, options):
         Scenario(place, [place.own_copy(options.programs / name)], lines).all()
@@ -63,6 +64,13 @@ def increments(place, options):
     job.kill()
     job = Job(place, "restart", "job")
     scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
+def properties(place, options):
+    """Properties of memory that change while the checkpoint is about to begin."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "properties")], 2)
+    scenario.goes_on()
+    scenario.is_restarted(4)
 
 
 def carried(place, options):
@@ -739,7 +747,7 @@ TESTS = {
     "mpi": mpi, "mpi_beside": mpi_beside, "mpi_nodes": mpi_nodes,
     "taken_port": taken_port, "across": across, "silent": silent,
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
-    "increments": increments, "carried": carried, "checked": checked, "waiting": waiting,
+    "increments": increments, "properties": properties, "carried": carried, "checked": checked, "waiting": waiting,
     "pipeline": pipeline, "interpreter": interpreter, "refused": refused, "rests": rests,
     "momentary": momentary, "forbidden": forbidden, "hostile": hostile,
     "families": program_test("families"), "views": program_test("views"),
