@@ -27,9 +27,6 @@ constexpr int kSelfContainedLevel =
 constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
 constexpr std::uint64_t kMostReadBefore =
     256 * kMiB;  // bytes that may be read into memory of this process
-// A fork copies the tables of all pages of a process. Below this part of its memory it takes longer
-// than a copy.
-constexpr std::uint64_t kLeastPartForCopies = 32;
 // These say how often the memory of a job is looked at whose allocation ends, and when its last
 // checkpoint is as good as due.
 constexpr double kLongestLook_s = 600, kSoon_s = 0.1;
@@ -40,9 +37,9 @@ constexpr double kLook_s = 0.5,
 // Returns whether the processes are to be forked and their memory read from the copies, instead of
 // reading it while they stand still. Memory that they share with others is not forked, and must be
 // read before they run on in both cases. A copy becomes a child of process 1 only if no other
-// process asks for the orphans. `increments` is null if all memory has to be copied.
+// process asks for the orphans. Memory that is spared need not be read.
 bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy,
-                     const Increments* increments) {
+                     const process::Spared& spared) {
   std::uint64_t forked = 0, other = 0;
   for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
   const bool is_possible =
@@ -51,8 +48,10 @@ bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy
                            [](const process::Process& one) { return one.subreaper != 0; });
   if (strategy == config::CaptureStrategy::copy) return false;
   if (strategy == config::CaptureStrategy::copy_on_write) return is_possible;
-  const std::uint64_t copied = increments != nullptr ? increments->changed_bytes(dump) : forked;
-  return is_possible && copied >= kLeastForCopies + other && copied >= forked / kLeastPartForCopies;
+  for (const auto& [process, extents] : spared) {
+    for (const process::Extent& one : extents) forked -= one.end - one.begin;
+  }
+  return is_possible && forked >= kLeastForCopies + other;
 }
 
 std::uint32_t order_for(Wish wish) {
@@ -314,10 +313,14 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
   references_.forget_other_files(dump);
   if (is_incremental()) DIAPAUSE_TRY(increments_.begin(frozen, dump));
   if (may_refer) references_.apply(dump, process::References::Effort::look);
-  auto copies = thaw ? copies_for(frozen, dump) : std::nullopt;
+  process::Spared spared;
+  if (is_incremental() && thaw) spared = increments_.spare(dump);
+  auto copies = thaw ? copies_for(frozen, dump, spared) : std::nullopt;
+  if (!copies) increments_.spare_nothing();
   // Copying the memory takes a while, in which the job must not depend on this process.
   DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
   DIAPAUSE_TRY(confirm(frozen, copies));
+  is_incremental() ? increments_.arrange(dump) : void(process::leave_out_zeros(dump));
   if (may_refer) references_.apply(dump, process::References::Effort::read);
   DumpSource source(dump, environment_.store.copying_threads());
   std::optional<JobStore::Incremental> incremental;
@@ -335,11 +338,10 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
 // for less time than it takes to copy its memory. Returns nothing if that is not so or if the
 // copies fail.
 std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
-                                                     process::Dump& dump) const {
-  if (!is_worth_copies(dump, environment_.store.strategy(),
-                       is_incremental() ? &increments_ : nullptr))
-    return std::nullopt;
-  auto copies = process::Copies::make(frozen);
+                                                     process::Dump& dump,
+                                                     const process::Spared& spared) const {
+  if (!is_worth_copies(dump, environment_.store.strategy(), spared)) return std::nullopt;
+  auto copies = process::Copies::make(frozen, spared);
   const Status read = copies ? process::read_what_is_not_forked(dump) : fail(copies.error());
   if (!read) {
     environment_.request.log(

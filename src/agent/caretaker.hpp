@@ -63,7 +63,8 @@ class Caretaker {
   Result<engine::Captures> capture(process::FrozenJob& frozen, process::Dump& dump, int level,
                                    const std::function<Status()>& thaw);
   Status wait_for_others() const;
-  std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const;
+  std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump,
+                                            const process::Spared& spared) const;
   Status confirm(const process::FrozenJob& frozen, const std::optional<process::Copies>& copies);
   Status store(engine::Captures captures, Answer& answer);
   bool is_incremental() const;

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "agent/images.hpp"
+#include "engine/node/captures.hpp"
+#include "process/zeros.hpp"
+
 namespace diapause::agent {
 namespace {
 
-constexpr std::size_t kSlots = 8;  // contents of slots that are remembered
+constexpr std::size_t kSlots = 8;                   // contents of slots that are remembered
+constexpr std::uint64_t kLeastSpared = 256 * 1024;  // bytes for which it is worth a call
 
 bool is_of_one_process(const process::Contents& contents) {
   return contents.process != 0 && contents.descriptor < 0 && contents.shared == process::kNone;
@@ -18,38 +23,100 @@ process::Extent place_of(const process::Contents& contents, std::uint64_t offset
 
 }  // namespace
 
-// The largest regions come first. A region that follows one whose length has changed moves, and is
-// copied again.
-Status Increments::begin(process::FrozenJob& frozen, process::Dump& dump) {
+Status Increments::begin(process::FrozenJob& frozen, const process::Dump& dump) {
   if (is_refuted_) {
     changes_.give_up("a page of a process was written to without a note of the kernel");
     slots_.clear();
   }
-  DIAPAUSE_TRY(changes_.note(frozen, dump, ++capture_));
-  std::ranges::stable_sort(dump.contents, std::greater{}, &process::Contents::bytes);
-  return {};
+  return changes_.note(frozen, dump, ++capture_);
 }
 
-// A slot is used for every other capture, so that it lacks what has changed in the last two
-// intervals.
-std::uint64_t Increments::changed_bytes(const process::Dump& dump) const {
-  const std::uint64_t held = capture_ < 2 ? 0 : capture_ - 2;
-  std::uint64_t bytes = 0;
-  for (const process::Contents& one : dump.contents) {
-    if (!one.is_forked) continue;
-    bytes += is_of_one_process(one)
-                 ? changes_.changed_bytes(one.process, place_of(one, 0, one.bytes), held)
-                 : one.bytes;
+// A part of which no page was written to since arrange() is zero if it was so then.
+std::optional<bool> Increments::is_zero(std::uint32_t process, std::uint64_t address) const {
+  const process::Extent part{address, address + process::kZeroGroupBytes};
+  if (changes_.last_change(process, part) > zeros_of_) return std::nullopt;
+  const auto zeros = zeros_.find(process);
+  return zeros != zeros_.end() &&
+         std::ranges::binary_search(zeros->second, address, {}, &process::Extent::begin);
+}
+
+// The largest regions come first. A region that follows one whose length has changed moves, and is
+// copied again.
+void Increments::arrange(process::Dump& dump) {
+  if (zeros_of_ == capture_) return;  // spare() has done it
+  zeros_ = process::leave_out_zeros(dump, [&](std::uint32_t process, std::uint64_t address) {
+    return is_zero(process, address);
+  });
+  zeros_of_ = capture_;
+  std::ranges::stable_sort(dump.contents, std::greater{}, &process::Contents::bytes);
+}
+
+// Slots are used in turn.
+const Increments::Content* Increments::likely_content() const {
+  if (turn_ == 0 || turn_ > slots_.size()) return nullptr;
+  std::vector<const Content*> contents;
+  for (const auto& one : slots_) contents.push_back(&one.second);
+  std::ranges::sort(contents, std::greater{}, &Content::capture);
+  return contents[turn_ - 1];
+}
+
+process::Spared Increments::spare(process::Dump& dump) {
+  spared_.clear();
+  audited_.clear();
+  process::Spared spared;
+  const Content* const likely = likely_content();
+  if (likely == nullptr) return spared;
+  arrange(dump);
+  const auto plan = engine::lay_out_image(DumpSource(dump, 1).index());
+  if (!plan) return spared;
+  lay(dump, likely, plan->index);
+  for (std::size_t i = 0; i < dump.contents.size(); ++i) {
+    const process::Contents& one = dump.contents[i];
+    if (!is_of_one_process(one) || !one.is_forked) continue;
+    const std::vector<process::Extent> extents = spare(one, i);
+    spared[one.here].insert(spared[one.here].end(), extents.begin(), extents.end());
   }
-  return bytes;
+  return spared;
+}
+
+// The first page of each run of blocks is not spared, so that every mapping has a part in the copy.
+std::vector<process::Extent> Increments::spare(const process::Contents& contents,
+                                               std::size_t number) {
+  std::vector<process::Extent> extents;
+  std::vector<bool>& blocks = spared_[number];
+  for (std::uint64_t at = 0; at < contents.bytes; at += format::kBlockBytes) {
+    const std::uint64_t length = std::min<std::uint64_t>(format::kBlockBytes, contents.bytes - at);
+    const bool is_held = held_checksum(contents, at, length) != nullptr;
+    const bool is_audited = is_held && is_due_for_audit();
+    if (is_audited) audited_.insert({number, at / format::kBlockBytes});
+    const bool goes_on = !blocks.empty() && blocks.back();
+    blocks.push_back(is_held && !is_audited);
+    if (!blocks.back()) continue;
+    const std::uint64_t begin = contents.begin + at;
+    if (!goes_on) extents.push_back({begin + kPageBytes, begin});
+    extents.back().end = begin + length;
+  }
+  std::erase_if(extents,
+                [](const process::Extent& one) { return one.end < one.begin + kLeastSpared; });
+  return extents;
 }
 
 void Increments::use(const process::Dump& dump, capture::BlockSource& source, std::uint64_t content,
                      const format::ImageIndex& laid_out) {
-  dump_ = &dump;
   source_ = &source;
   const auto old = slots_.find(content);
-  old_ = old == slots_.end() ? nullptr : &old->second;
+  lay(dump, old == slots_.end() ? nullptr : &old->second, laid_out);
+  turn_ = 0;
+  if (old_ == nullptr) return;
+  turn_ = static_cast<std::size_t>(std::ranges::count_if(
+      slots_, [&](const auto& one) { return one.second.capture >= old_->capture; }));
+}
+
+// `held` is what the slot holds, or null.
+void Increments::lay(const process::Dump& dump, const Content* held,
+                     const format::ImageIndex& laid_out) {
+  dump_ = &dump;
+  old_ = held;
   made_ = {capture_, {}};
   for (std::size_t i = 0; i < dump.contents.size(); ++i) {
     const process::Contents& one = dump.contents[i];
@@ -77,7 +144,7 @@ const std::uint64_t* Increments::held_checksum(const process::Contents& contents
   return &held.checksums[offset / format::kBlockBytes];
 }
 
-bool Increments::is_to_be_audited() {
+bool Increments::is_due_for_audit() {
   const std::scoped_lock lock(audit_);
   audit_due_ += audit_part_;
   if (audit_due_ < 1) return false;
@@ -85,13 +152,27 @@ bool Increments::is_to_be_audited() {
   return true;
 }
 
+bool Increments::is_spared(std::size_t contents, std::uint64_t block) const {
+  const auto blocks = spared_.find(contents);
+  return blocks != spared_.end() && blocks->second[block];
+}
+
+// Returns it for an unchanged block. Where blocks are spared, those to be audited were chosen with
+// them.
+bool Increments::is_to_be_audited(std::size_t contents, std::uint64_t block) {
+  return spared_.empty() ? is_due_for_audit() : audited_.contains({contents, block});
+}
+
 Result<std::uint64_t> Increments::copy(std::size_t region, std::uint64_t offset, MutableBytes to) {
   if (region == 0 || !is_of_one_process(dump_->contents[region - 1]))
     return source_->copy(region, offset, to);
   const process::Contents& contents = dump_->contents[region - 1];
+  const std::uint64_t block = offset / format::kBlockBytes;
   const std::uint64_t* const held = held_checksum(contents, offset, to.size());
+  if (held == nullptr && is_spared(region - 1, block))
+    return fail(Code::again, "the slot does not hold the image that was expected there");
   std::uint64_t checksum = 0;
-  if (held != nullptr && !is_to_be_audited()) {
+  if (held != nullptr && !is_to_be_audited(region - 1, block)) {
     checksum = *held;
   } else {
     DIAPAUSE_TRY_ASSIGN(checksum, source_->copy(region, offset, to));
@@ -101,8 +182,7 @@ Result<std::uint64_t> Increments::copy(std::size_t region, std::uint64_t offset,
     is_refuted_ = true;
     return fail(Code::again, "a block that counts as unchanged has changed");
   }
-  Held& made = made_.held.at({contents.process, contents.offset});
-  made.checksums[offset / format::kBlockBytes] = checksum;
+  made_.held.at({contents.process, contents.offset}).checksums[block] = checksum;
   return checksum;
 }
 

@@ -63,16 +63,17 @@ void Changes::carry(Range& range, const Extent& unwritten, const Ranges& before)
   }
 }
 
-// The pages are looked at before the area is watched: if a part of it was not, this look fails, and
-// marks that it may hold from elsewhere are not believed.
+// If a part of the area was not watched yet, the look fails, and marks that other parts may hold
+// from elsewhere are not believed.
 Status Changes::note_area(Watched& watched, const Extent& area, const Ranges& before,
                           std::uint32_t number) {
-  const auto unwritten = unwritten_extents(watched.here, area);
+  const auto unwritten = mark_unwritten(watched.here, area);
   DIAPAUSE_TRY(watched.userfault.watch(area));
-  DIAPAUSE_TRY(mark_unwritten(watched.here, area));
   Range range{area.end, std::vector<std::uint32_t>((area.end - area.begin) / kPageBytes, number)};
   if (unwritten) {
     for (const Extent& one : *unwritten) carry(range, one, before);
+  } else {
+    DIAPAUSE_TRY(mark_unwritten(watched.here, area));
   }
   watched.ranges.emplace(area.begin, std::move(range));
   return {};
@@ -132,17 +133,6 @@ std::uint64_t Changes::last_change(std::uint32_t process, const Extent& memory) 
                      static_cast<std::ptrdiff_t>((memory.begin - at->first) / kPageBytes);
   return *std::max_element(
       begin, begin + static_cast<std::ptrdiff_t>((memory.end - memory.begin) / kPageBytes));
-}
-
-std::uint64_t Changes::changed_bytes(std::uint32_t process, const Extent& memory,
-                                     std::uint64_t number) const {
-  std::uint64_t bytes = 0;
-  constexpr std::uint64_t kStep = 256 * kPageBytes;
-  for (std::uint64_t at = memory.begin; at < memory.end; at += kStep) {
-    const std::uint64_t end = std::min(memory.end, at + kStep);
-    if (last_change(process, {at, end}) > number) bytes += end - at;
-  }
-  return bytes;
 }
 
 void Changes::give_up(std::string why) {

@@ -34,9 +34,6 @@ class Changes {
   // is not known.
   static constexpr std::uint64_t kAlways = UINT64_MAX;
   std::uint64_t last_change(std::uint32_t process, const Extent& memory) const;
-  // Returns how many bytes of this memory have changed in a note() of a greater number.
-  std::uint64_t changed_bytes(std::uint32_t process, const Extent& memory,
-                              std::uint64_t number) const;
 
   // Returns why nothing is watched; empty if the kernel can do it.
   const std::string& refusal() const { return refusal_; }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "process/trace.hpp"
+#include "process/zeros.hpp"
 
 namespace diapause::process {
 namespace {
@@ -34,6 +35,34 @@ Status read_open_file(const Contents& contents, std::uint64_t offset, MutableByt
   return {};
 }
 
+// Does it for those that are chosen.
+template <typename IsChosen>
+Zeros leave_out_zeros(Dump& dump, const KnownZerosOf& known, const IsChosen& is_chosen) {
+  Zeros zeros;
+  std::vector<Contents> rest;
+  for (Contents& one : dump.contents) {
+    if (!one.begins_empty || !is_chosen(one)) {
+      rest.push_back(std::move(one));
+      continue;
+    }
+    const Extent range{one.begin, one.begin + one.bytes};
+    KnownZeros known_here;
+    if (known) {
+      known_here = [&](std::uint64_t address) { return known(one.process, address); };
+    }
+    const std::vector<Extent> found = zeros_in(one.here, range, one.is_forced, known_here);
+    zeros[one.process].insert(zeros[one.process].end(), found.begin(), found.end());
+    for (const Extent& left : rest_of(range, found)) {
+      Contents& part = rest.emplace_back(one);
+      part.begin = left.begin;
+      part.bytes = left.end - left.begin;
+      part.offset += left.begin - one.begin;
+    }
+  }
+  dump.contents = std::move(rest);
+  return zeros;
+}
+
 }  // namespace
 
 Status read_contents(const Contents& contents, std::uint64_t offset, MutableBytes to) {
@@ -47,7 +76,12 @@ Status read_contents(const Contents& contents, std::uint64_t offset, MutableByte
                             : read_memory(contents.here, address, to);
 }
 
+Zeros leave_out_zeros(Dump& dump, const KnownZerosOf& known) {
+  return leave_out_zeros(dump, known, [](const Contents& one) { return one.read.empty(); });
+}
+
 Status read_what_is_not_forked(Dump& dump) {
+  leave_out_zeros(dump, {}, [](const Contents& one) { return !one.is_forked; });
   for (Contents& contents : dump.contents) {
     if (contents.is_forked) continue;
     ByteVector bytes(contents.bytes);

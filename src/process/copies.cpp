@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -25,6 +26,25 @@ Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std:
   return ThreadName{made[0], static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id)};
 }
 
+// Gives advice about all extents, also if it fails for some of them.
+Status advise(const FrozenProcess& frozen, const std::vector<Extent>& extents, int advice) {
+  std::vector<Call> calls;
+  calls.reserve(extents.size());
+  for (const Extent& one : extents) {
+    calls.push_back({SYS_madvise | kMayFail,
+                     {one.begin, one.end - one.begin, static_cast<std::uint64_t>(advice)},
+                     0});
+  }
+  DIAPAUSE_TRY(frozen.calls->run(frozen.leader().name, calls));
+  for (const Call& call : calls) {
+    if (call.result != 0) {
+      return fail(os_error(fmt::format("advice about memory at {:#x}", call.arguments[0]),
+                           static_cast<int>(-call.result)));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 // The copy must be a child of process 1. Therefore an aide that shares the memory of the process
@@ -46,11 +66,22 @@ Status Copies::add(FrozenProcess& frozen) {
   return calls.one(*copy, {SYS_setsid, {}, 0}).map([](std::uint64_t) {});
 }
 
-Result<Copies> Copies::make(FrozenJob& frozen) {
+// The kernel copies no tables for memory that a fork leaves out. That is undone in any case,
+// because the program may fork later.
+Status Copies::add(FrozenProcess& frozen, const std::vector<Extent>& spared) {
+  (void)advise(frozen, spared, MADV_DONTFORK);  // where that fails, the copy has the memory
+  Status added = add(frozen);
+  DIAPAUSE_TRY(advise(frozen, spared, MADV_DOFORK));
+  return added;
+}
+
+Result<Copies> Copies::make(FrozenJob& frozen, const Spared& spared) {
   Copies copies;
   for (FrozenProcess& process : frozen.processes()) {
     DIAPAUSE_TRY(frozen.plant(process));
-    Status added = copies.add(process);
+    const auto of_process = spared.find(process.here);
+    Status added = copies.add(
+        process, of_process == spared.end() ? std::vector<Extent>{} : of_process->second);
     if (added) continue;
     added.error().message = fmt::format("process {} ({}) cannot be copied: {}", process.status.id,
                                         process.status.name, added.error().message);

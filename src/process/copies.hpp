@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -11,12 +12,15 @@
 
 namespace diapause::process {
 
+// This is memory that copies of processes need not have, by the process.
+using Spared = std::map<pid_t, std::vector<Extent>>;
+
 // The copies never run, have no open files, and are children of process 1 of the job, whoever else
 // might wait for its children. They end with the object, or with this process.
 class Copies {
  public:
   // Makes a copy of every process that runs. On failure there are none, and the job is as it was.
-  static Result<Copies> make(FrozenJob& frozen);
+  static Result<Copies> make(FrozenJob& frozen, const Spared& spared);
   Copies(Copies&& other) noexcept = default;
   Copies& operator=(Copies&&) = delete;
   ~Copies();
@@ -32,6 +36,7 @@ class Copies {
   };
   Copies() = default;
   Status add(FrozenProcess& frozen);
+  Status add(FrozenProcess& frozen, const std::vector<Extent>& spared);
 
   std::vector<Copy> copies_;
 };

@@ -27,8 +27,9 @@ struct Contents {
   // It is a descriptor of the process to read it from instead, from `begin` on. -1 says to read its
   // memory.
   int descriptor = -1;
-  bool is_forked = false;  // a process forked from it has the same
-  ByteVector read = {};    // its contents, if they were read already
+  bool is_forked = false;     // a process forked from it has the same
+  bool begins_empty = false;  // what an image does not hold of it is zero after a restart
+  ByteVector read = {};       // its contents, if they were read already
 };
 
 struct Dump {

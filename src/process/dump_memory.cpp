@@ -144,10 +144,13 @@ void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& ma
         is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
     // A file may hold something else at the restart, so its zeros are stored as well.
     const bool begins_empty = work.result.job.memories[area.shared].kind != SharedKind::file;
-    if (begins_empty && !is_forced) extents = without_zeros(frozen.here, extents);
-    for (const Extent& one : extents) {
-      work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, 0, area.shared,
-                                      one.begin - mapping.begin + mapping.offset, is_forced, -1});
+    for (const Extent& extent : extents) {
+      std::vector<Extent> zeros;
+      if (begins_empty && !is_forced) zeros = zeros_in(frozen.here, extent, false, {});
+      for (const Extent& one : rest_of(extent, zeros)) {
+        work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, 0, area.shared,
+                                        one.begin - mapping.begin + mapping.offset, is_forced, -1});
+      }
     }
   }
 }
@@ -175,18 +178,6 @@ std::uint32_t pages_of_file(DumpWork& work, const Mapping& mapping) {
   const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
   if (memory.path.empty()) memory.bytes = std::max(memory.bytes, end);
   return known->second;
-}
-
-// Returns the parts of `range` that are not in `taken`, which is in ascending order.
-std::vector<Extent> rest_of(const Extent& range, const std::vector<Extent>& taken) {
-  std::vector<Extent> rest;
-  std::uint64_t at = range.begin;
-  for (const Extent& one : taken) {
-    if (one.begin > at) rest.push_back({at, one.begin});
-    at = one.end;
-  }
-  if (at < range.end) rest.push_back({at, range.end});
-  return rest;
 }
 
 // Stores the pages of a file that this process sees and that no other process has given yet. There
@@ -222,7 +213,6 @@ Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping&
   std::vector<Extent> extents;
   if (is_anonymous(mapping)) {
     DIAPAUSE_TRY_ASSIGN(extents, populated_extents(frozen.here, range));
-    if (!is_forced) extents = without_zeros(frozen.here, extents);
   } else if (is_of_file(mapping)) {
     DIAPAUSE_TRY_ASSIGN(extents, written_extents(frozen.here, range));
     area.shared = pages_of_file(work, mapping);
@@ -235,7 +225,8 @@ Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping&
   const bool is_forked = (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0;
   for (const Extent& one : extents) {
     work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, frozen.status.id,
-                                    kNone, one.begin, is_forced, -1, is_forked});
+                                    kNone, one.begin, is_forced, -1, is_forked,
+                                    is_anonymous(mapping)});
   }
   return {};
 }

@@ -374,19 +374,19 @@ Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range) 
 
 namespace {
 
-// Scans a range of a process for the pages that `scan` asks for, and lists them if it says where.
-Status scan_all(pid_t process, const Extent& range, PageScanArguments scan,
-                std::vector<Extent>* extents) {
+// Scans a range of a process for the pages that `scan` asks for, and lists those that have none of
+// the categories `not_listed`.
+Result<std::vector<Extent>> scan_all(pid_t process, const Extent& range, PageScanArguments scan,
+                                     std::uint64_t not_listed) {
   const std::string path = fmt::format("/proc/{}/pagemap", process);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + path, errno));
   std::vector<PageRun> runs(512);
   scan.size = sizeof scan;
   scan.end = range.end;
-  if (extents != nullptr) {
-    scan.found = reinterpret_cast<std::uint64_t>(runs.data());
-    scan.found_room = runs.size();
-  }
+  scan.found = reinterpret_cast<std::uint64_t>(runs.data());
+  scan.found_room = runs.size();
+  std::vector<Extent> extents;
   int error = 0;
   for (std::uint64_t at = range.begin; at < range.end && error == 0; at = scan.walk_end) {
     scan.start = scan.walk_end = at;
@@ -395,44 +395,33 @@ Status scan_all(pid_t process, const Extent& range, PageScanArguments scan,
     if (found >= 0 && scan.walk_end <= at) error = EIO;
     for (int i = 0; i < found; ++i) {
       const PageRun& run = runs[static_cast<std::size_t>(i)];
-      if (extents != nullptr) extend(*extents, 0, run.start, run.end);
+      if ((run.categories & not_listed) == 0) extend(extents, 0, run.start, run.end);
     }
   }
   ::close(file);
   if (error != 0) return fail(os_error("reading " + path, error));
-  return {};
+  return extents;
 }
 
 }  // namespace
 
-Result<std::vector<Extent>> unwritten_extents(pid_t process, const Extent& range) {
-  PageScanArguments scan{};
-  scan.flags = kScanOnlyWatched;
-  scan.category_inverted = kScanWritten;
-  scan.category_mask = kScanPresent | kScanWritten;
-  scan.return_mask = kScanPresent;
-  std::vector<Extent> extents;
-  DIAPAUSE_TRY(scan_all(process, range, scan, &extents));
-  return extents;
-}
-
 // Pages that are not there are left alone: a mark would make them look as if they were swapped out.
-Status mark_unwritten(pid_t process, const Extent& range) {
+Result<std::vector<Extent>> mark_unwritten(pid_t process, const Extent& range) {
   PageScanArguments scan{};
   scan.flags = kScanOnlyWatched | kScanProtect;
-  scan.category_mask = kScanPresent | kScanWritten;
-  return scan_all(process, range, scan, nullptr);
+  scan.category_mask = kScanPresent;
+  scan.return_mask = kScanPresent | kScanWritten;
+  return scan_all(process, range, scan, kScanWritten);
 }
 
 Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range) {
   PageScanArguments scan{};
   scan.category_mask = scan.return_mask = kScanGuarded;
-  std::vector<Extent> extents;
-  const Status scanned = scan_all(process, range, scan, &extents);
+  auto found = scan_all(process, range, scan, 0);
   const bool is_unknown =
-      !scanned && (scanned.error().os_errno == ENOTTY || scanned.error().os_errno == EINVAL);
-  if (!scanned && !is_unknown) return fail(scanned.error());
-  return extents;
+      !found && (found.error().os_errno == ENOTTY || found.error().os_errno == EINVAL);
+  if (is_unknown) return std::vector<Extent>{};
+  return found;
 }
 
 std::vector<Extent> forced_extents(pid_t process, const Extent& range) {

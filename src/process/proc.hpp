@@ -29,7 +29,7 @@ struct ProcStatus {
   pid_t tracer_here = 0;
   char state = '?';
   std::uint32_t mask = 0;
-  std::uint32_t filters = 0;  // number of its seccomp filters
+  std::uint32_t filters = 0;     // number of its seccomp filters
   std::uint64_t locked_kib = 0;  // locked memory
   std::uint32_t no_new_privileges = 0;
   std::uint64_t inheritable = 0, permitted = 0, effective = 0, bounding = 0,
@@ -80,12 +80,11 @@ Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range);
 // cannot.
 std::vector<Extent> readable_extents(pid_t process, const Extent& range);
 
-// In memory that a userfaultfd watches for writes, these are the pages that are there and were not
-// written since mark_unwritten(). Fails if a part of the range is not watched so, or if the kernel
-// cannot tell (before Linux 6.7).
-Result<std::vector<Extent>> unwritten_extents(pid_t process, const Extent& range);
-// From now on the pages that are there count as unwritten.
-Status mark_unwritten(pid_t process, const Extent& range);
+// In memory that a userfaultfd watches for writes, from now on the pages that are there count as
+// unwritten. Returns those that were there and unwritten until now. Fails if a part of the range is
+// not watched so, or if the kernel cannot tell (before Linux 6.7); other parts may count as
+// unwritten then.
+Result<std::vector<Extent>> mark_unwritten(pid_t process, const Extent& range);
 
 // Returns the guarded pages (MADV_GUARD_INSTALL) of any memory. Kernels before 6.15 do not tell of
 // them, and the result is empty there.

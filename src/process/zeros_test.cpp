@@ -22,11 +22,13 @@ class Zeros : public ::testing::Test {
   ~Zeros() override { ::munmap(memory_, kBytes); }
 
   void write_at(std::uint64_t offset) { *reinterpret_cast<char*>(begin_ + offset) = 1; }
-  // Returns what without_zeros() leaves of [from, to), as offsets from `begin_`.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> left_of(std::uint64_t from,
-                                                               std::uint64_t to) const {
+  // Returns what is left of [from, to) without its zeros, as offsets from `begin_`.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> left_of(std::uint64_t from, std::uint64_t to,
+                                                               bool is_forced = false,
+                                                               const KnownZeros& known = {}) const {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> result;
-    for (const Extent& one : without_zeros(::getpid(), {{begin_ + from, begin_ + to}})) {
+    const Extent range{begin_ + from, begin_ + to};
+    for (const Extent& one : rest_of(range, zeros_in(::getpid(), range, is_forced, known))) {
       result.emplace_back(one.begin - begin_, one.end - begin_);
     }
     return result;
@@ -57,6 +59,22 @@ TEST_F(Zeros, AByteAnywhereKeepsItsGroup) {
 TEST_F(Zeros, MemoryThatCannotBeReadIsKept) {
   ASSERT_EQ(::mprotect(reinterpret_cast<void*>(begin_ + kGroup), kGroup, PROT_NONE), 0);
   EXPECT_EQ(left_of(kGroup, 2 * kGroup), (Ranges{{kGroup, 2 * kGroup}}));
+}
+
+TEST_F(Zeros, WhatIsKnownIsNotRead) {
+  write_at(2 * kGroup);
+  const auto known = [&](std::uint64_t address) -> std::optional<bool> {
+    if (address == begin_ + 2 * kGroup) return true;
+    if (address == begin_ + 3 * kGroup) return false;
+    return std::nullopt;
+  };
+  EXPECT_EQ(left_of(0, 600 * kGroup, false, known), (Ranges{{3 * kGroup, 4 * kGroup}}));
+}
+
+TEST_F(Zeros, ADebuggerSeesThemWhereTheProcessMayNotRead) {
+  write_at(2 * kGroup);
+  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(begin_ + kGroup), 2 * kGroup, PROT_NONE), 0);
+  EXPECT_EQ(left_of(kGroup, 3 * kGroup, true), (Ranges{{2 * kGroup, 3 * kGroup}}));
 }
 
 }  // namespace

@@ -66,6 +66,30 @@ def increments(place, options):
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
+def flags_of_memory(job):
+    """The flags of all mappings of its command."""
+    command = nodes.children_of(nodes.children_of(job.process.pid)[0])[0]
+    return re.findall(r"^VmFlags: (.*)$", pathlib.Path(f"/proc/{command}/smaps").read_text(), re.M)
+
+
+def parts(place, options):
+    """Increments of a job of which a part changes. What need not be copied is not forked by a
+    checkpoint, but by the job later."""
+    place.capture = "incremental"
+    scenario = Scenario(place, [place.own_copy(options.programs / "parts")])
+    job = scenario.launch()
+    job.wait_for_lines(2)
+    job.checkpoint()
+    flags = flags_of_memory(job)
+    for lines in range(6, 30, 4):
+        job.wait_for_lines(lines)
+        job.checkpoint()
+        must(flags_of_memory(job) == flags, f"{flags} became {flags_of_memory(job)}")
+    job.kill()
+    job = Job(place, "restart", "job")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
 def properties(place, options):
     """Properties of memory that change while the checkpoint is about to begin."""
     scenario = Scenario(place, [place.own_copy(options.programs / "properties")], 2)
@@ -747,7 +771,8 @@ TESTS = {
     "mpi": mpi, "mpi_beside": mpi_beside, "mpi_nodes": mpi_nodes,
     "taken_port": taken_port, "across": across, "silent": silent,
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
-    "increments": increments, "properties": properties, "carried": carried, "checked": checked, "waiting": waiting,
+    "increments": increments, "parts": parts, "properties": properties, "carried": carried,
+    "checked": checked, "waiting": waiting,
     "pipeline": pipeline, "interpreter": interpreter, "refused": refused, "rests": rests,
     "momentary": momentary, "forbidden": forbidden, "hostile": hostile,
     "families": program_test("families"), "views": program_test("views"),
