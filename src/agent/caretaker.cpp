@@ -122,7 +122,7 @@ std::optional<double> Caretaker::time_left() const {
   std::optional<double> left_s;
   if (interval_s_ > 0) left_s = std::max(0.0, next_s_ - sys::monotonic_s());
   if (!is_end_watched()) return left_s;
-  const auto due_s = last_.due_in_s(memory_of_job(environment_.keeper.process()));
+  const auto due_s = last_.due_in_s(environment_.keeper.process());
   if (!due_s) return left_s;
   const double look_s = std::clamp(*due_s / 2, 0.0, kLongestLook_s);
   return left_s ? std::min(*left_s, look_s) : look_s;
@@ -132,7 +132,7 @@ void Caretaker::do_what_is_due() {
   if (has_stopped_) return;
   if (interval_s_ > 0 && sys::monotonic_s() >= next_s_) take_due();
   if (!is_end_watched()) return;
-  const auto due_s = last_.due_in_s(memory_of_job(environment_.keeper.process()));
+  const auto due_s = last_.due_in_s(environment_.keeper.process());
   if (due_s && *due_s <= kSoon_s) stop(0);
 }
 

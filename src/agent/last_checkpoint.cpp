@@ -23,10 +23,10 @@ policy::LevelSeconds LastCheckpoint::expected(std::uint64_t bytes) const {
   return engine::expected_seconds(store_.context(), times_, bytes * nodes);
 }
 
-std::optional<double> LastCheckpoint::due_in_s(std::uint64_t bytes) const {
+std::optional<double> LastCheckpoint::due_in_s(pid_t first) const {
   if (!end_s_) return std::nullopt;
   return left_s(0) - store_.context().settings.deadline.margin_s -
-         policy::lead_s(expected(bytes), whole_s_);
+         policy::lead_s(expected(memory_of_job(first)), whole_s_);
 }
 
 double LastCheckpoint::left_s(int signal) const {

@@ -18,10 +18,10 @@ class LastCheckpoint {
   explicit LastCheckpoint(const JobStore& store);
 
   bool is_asked_for_by(int signal) const { return signals_.contains(signal); }
-  // Returns the seconds until the last checkpoint has to begin, for a job that has `bytes` of
-  // memory on this node; nullopt if the end of the allocation is not known, or nobody waits for it
-  // any more.
-  std::optional<double> due_in_s(std::uint64_t bytes) const;
+  // Returns the seconds until the last checkpoint has to begin, with the memory that the job now
+  // has on this node; nullopt if the end of the allocation is not known, or nobody waits for it any
+  // more. `first` is process 1 of the job.
+  std::optional<double> due_in_s(pid_t first) const;
   // Returns how long the job can still go on. `signal` is the one that has come, or 0.
   double left_s(int signal) const;
   // Returns the deepest level that then fits.

@@ -36,11 +36,12 @@ Result<ValueFile> ValueFile::open(Kernel& kernel, const std::string& path) {
 }
 
 Result<std::string> ValueFile::text(std::size_t most_bytes) const {
-  std::string text(most_bytes, '\0');
+  constexpr std::size_t kFirstRoom = 4096;
+  std::string text;
   std::size_t size = 0;
   while (size < most_bytes) {
-    const MutableBytes rest =
-        std::as_writable_bytes(std::span(text.data() + size, most_bytes - size));
+    if (size == text.size()) text.resize(std::min(most_bytes, std::max(2 * size, kFirstRoom)));
+    const MutableBytes rest = std::as_writable_bytes(std::span(text).subspan(size));
     const auto got = uninterrupted([&] { return file_.kernel().pread(file_.fd(), rest, size); });
     if (got < 0) return fail(path_error("read", path(), got));
     if (got == 0) break;
