@@ -130,6 +130,27 @@ TEST(NodeComm, NamesARankThatIsSilent) {
   });
 }
 
+// The first agent gives its last order and goes, before the others have looked.
+TEST(NodeComm, ObeysTheLastOrderOfAnAgentThatHasGone) {
+  Agents agents(3, 1);
+  std::uint64_t order = 77;
+  const auto data = std::as_writable_bytes(std::span(&order, 1));
+  agents.mail(0).begin_round(2);
+  ASSERT_TRUE(make_node_comm(agents.mail(0), {0, 3, 1}, 0)->broadcast(data, 0));
+  agents.mail(0).close();
+  for (const std::uint32_t agent : {1u, 2u}) {
+    Mail& mail = agents.mail(agent);
+    std::optional<std::uint32_t> round;
+    while (!mail.lost() || !round) round = mail.later_round_of(agent - 1);
+    mail.begin_round(*round);
+    order = 0;
+    const Status obeyed = make_node_comm(mail, {agent, 3, 1}, agent)->broadcast(data, 0);
+    ASSERT_TRUE(obeyed) << agent << ": " << obeyed.error().message;
+    EXPECT_EQ(order, 77u);
+    EXPECT_FALSE(make_node_comm(mail, {agent, 3, 1}, agent)->barrier());
+  }
+}
+
 TEST(Branch, HasAParentAndChildrenOnOtherLevels) {
   EXPECT_THAT((Branch{0, 10, 3}.children()), ::testing::ElementsAre(1, 2, 3));
   EXPECT_THAT((Branch{2, 10, 3}.children()), ::testing::ElementsAre(7, 8, 9));
