@@ -7,9 +7,28 @@
 
 #include <new>
 
-namespace diapause::format {
+#include "format/checksum_wide.hpp"
 
-std::uint64_t checksum64(ByteView data) { return XXH3_64bits(data.data(), data.size()); }
+namespace diapause::format {
+namespace {
+
+#if defined(__x86_64__)
+bool has_wide() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
+#else
+constexpr bool has_wide() { return false; }
+unsigned long long wide_checksum64(const void*, unsigned long) { return 0; }
+void wide_update(void*, const void*, unsigned long) {}
+#endif
+
+}  // namespace
+
+std::uint64_t checksum64(ByteView data) {
+  return has_wide() ? wide_checksum64(data.data(), data.size())
+                    : XXH3_64bits(data.data(), data.size());
+}
 
 Digest128 digest128(ByteView data) {
   const XXH128_hash_t hash = XXH3_128bits(data.data(), data.size());
@@ -22,8 +41,9 @@ static_assert(sizeof(XXH3_state_t) <= sizeof(Checksum64) &&
 Checksum64::Checksum64() { XXH3_64bits_reset(new (state_.data()) XXH3_state_t); }
 
 void Checksum64::update(ByteView data) {
-  XXH3_64bits_update(std::launder(reinterpret_cast<XXH3_state_t*>(state_.data())), data.data(),
-                     data.size());
+  auto* const state = std::launder(reinterpret_cast<XXH3_state_t*>(state_.data()));
+  if (has_wide()) return wide_update(state, data.data(), data.size());
+  XXH3_64bits_update(state, data.data(), data.size());
 }
 
 std::uint64_t Checksum64::value() const {

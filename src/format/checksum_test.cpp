@@ -1,8 +1,10 @@
 #include "format/checksum.hpp"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "format/wire.hpp"
 
@@ -13,6 +15,22 @@ namespace {
 TEST(Checksum, IsXxh3WithSeedZero) {
   EXPECT_EQ(checksum64({}), 0x2d06800538d394c2u);
   EXPECT_EQ(digest128({}), (Digest128{0x6001c324468d497fu, 0x99aa06d3014798d8u}));
+}
+
+// Whatever instructions this processor has. The library itself is built for the oldest ones.
+TEST(Checksum, IsThatOfTheLibraryForEveryLength) {
+  ByteVector data(kMiB + 1);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * i >> 7);
+  std::vector<std::size_t> lengths = {65536, 65537, data.size() - 1, data.size()};
+  for (std::size_t length = 0; length < 3000; ++length) lengths.push_back(length);
+  for (const std::size_t length : lengths) {
+    const std::uint64_t expected = XXH3_64bits(data.data(), length);
+    ASSERT_EQ(checksum64(ByteView(data).first(length)), expected) << length;
+    Checksum64 sum;
+    sum.update(ByteView(data).first(length / 3));
+    sum.update(ByteView(data).subspan(length / 3, length - length / 3));
+    ASSERT_EQ(sum.value(), expected) << length;
+  }
 }
 
 TEST(Checksum, ChangesWithEveryBitOfABlock) {
