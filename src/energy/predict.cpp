@@ -175,6 +175,7 @@ Result<PredictedRun> predict_run(const AppCosts& costs, const MinuteSchedule& sc
                             "level_1_j to level_4_j of the profile cannot be right",
                             run.joules));
   }
+  run.joules_off.meter = *published_meter().share * run.joules;
   if (run.checkpoints == PredictedRun().checkpoints) return run;
   const auto at_fitted_bytes = [&](const std::array<double, 4>& level) {
     return std::abs(std::inner_product(level.begin(), level.end(), run.checkpoints.begin(), 0.0));
@@ -184,9 +185,20 @@ Result<PredictedRun> predict_run(const AppCosts& costs, const MinuteSchedule& sc
   const double fit = std::max(1.0, size), beyond = std::abs(size - 1);
   const double fit_s = costs.runtime_off_percent / 100 * costs.runtime_s;
   const double fit_j = costs.energy_off_percent / 100 * costs.runtime_s * costs.node_w;
-  run.seconds_off = (fit * fit_s + beyond * at_fitted_bytes(costs.level_s)) * more_of_them;
-  run.joules_off = (fit * fit_j + beyond * at_fitted_bytes(costs.level_j)) * more_of_them;
+  run.seconds_off.fit = fit * fit_s * more_of_them;
+  run.seconds_off.bytes = beyond * at_fitted_bytes(costs.level_s) * more_of_them;
+  run.joules_off.fit = fit * fit_j * more_of_them;
+  run.joules_off.bytes = beyond * at_fitted_bytes(costs.level_j) * more_of_them;
   return run;
 }
+
+PredictionOff PredictedRun::watts_off() const {
+  const auto off = [this](double PredictionOff::*part) {
+    return watts() * (seconds_off.*part / seconds + joules_off.*part / joules);
+  };
+  return {off(&PredictionOff::fit), off(&PredictionOff::bytes), off(&PredictionOff::meter)};
+}
+
+Accuracy published_meter() { return Zone().accuracy; }
 
 }  // namespace diapause::energy

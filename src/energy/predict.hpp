@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "energy/meter.hpp"
 
 namespace diapause::energy {
 
@@ -38,20 +39,37 @@ struct MinuteSchedule {
 };
 Result<MinuteSchedule> parse_minute_schedule(const std::string& text);
 
+// Says how far a prediction may be off, either way, by cause. All energy of the node is charged to
+// the run, so there is no part for that.
+struct PredictionOff {
+  // It is what rows were off that were left out of the fit: runs that differ, what samples of the
+  // power have missed, and what no cost of a checkpoint can tell.
+  double fit = 0;
+  double bytes = 0;  // costs are taken to grow with the bytes of a checkpoint
+  double meter = 0;  // the meter of that machine, which was the same for both runs
+
+  double of_change() const { return fit + bytes; }  // against the run without checkpoints
+  double together() const { return fit + bytes + meter; }
+};
+
 struct PredictedRun {
   std::array<std::uint64_t, 4> checkpoints{};
   double seconds = 0, joules = 0;
-  double seconds_off = 0, joules_off = 0;
+  PredictionOff seconds_off, joules_off;
 
   double watts() const { return joules / seconds; }
-  double watts_off() const { return watts() * (seconds_off / seconds + joules_off / joules); }
+  PredictionOff watts_off() const;
 };
 
 // A checkpoint has `bytes` on the node, and what it costs is taken to grow with them. That is an
 // assumption: where the bytes are not those that the costs were fitted with, the bound includes all
 // that it adds or takes away. Without checkpoints nothing is predicted, because that is the run
-// that the costs are of. Code::config if the run does not end, or uses no energy.
+// that the costs are of, and only the meter may be off. Code::config if the run does not end, or
+// uses no energy.
 Result<PredictedRun> predict_run(const AppCosts& costs, const MinuteSchedule& schedule,
                                  double bytes);
+
+// Says how far the meter of a published machine may be off, and who says so.
+Accuracy published_meter();
 
 }  // namespace diapause::energy

@@ -67,7 +67,7 @@ TEST(Predict, WithoutACheckpointNothingIsAdded) {
   const PredictedRun run = run_of(costs, "ckp(0,0,0,11)", 10);
   EXPECT_EQ(run.seconds, 600);
   EXPECT_EQ(run.joules, 60000);
-  EXPECT_EQ(run.seconds_off, 0);
+  EXPECT_EQ(run.seconds_off.together(), 0);
 }
 
 TEST(Predict, JoulesBelowZeroAreRefused) {
@@ -81,7 +81,9 @@ TEST(Predict, TheBoundFollowsTheBytes) {
   AppCosts costs = costs_of_seconds(1000);
   costs.level_s.fill(2);
   costs.runtime_off_percent = 1;
-  const auto off = [&](double bytes) { return run_of(costs, "ckp(4,4,4,4)", bytes).seconds_off; };
+  const auto off = [&](double bytes) {
+    return run_of(costs, "ckp(4,4,4,4)", bytes).seconds_off.of_change();
+  };
   EXPECT_DOUBLE_EQ(off(10), 10 * 1.008);
   EXPECT_DOUBLE_EQ(off(20), (2 * 10 + 8) * 1.016);  // twice the error of the fit; all that is added
   EXPECT_DOUBLE_EQ(off(5), (10 + 4) * 1.004);       // half of the cost may not have gone
@@ -102,10 +104,10 @@ TEST(Predict, CostsScaledByBytesAreWithinTheBoundOnThePublishedMachines) {
       const AppCosts& other = programs[1 - from];
       const PredictedRun scaled = added(programs[from], other, other.bytes);
       const PredictedRun fitted = added(other, other, other.bytes);
-      const double off_s = scaled.seconds_off + fitted.seconds_off;
+      const double off_s = scaled.seconds_off.of_change() + fitted.seconds_off.of_change();
+      const double off_j = scaled.joules_off.of_change() + fitted.joules_off.of_change();
       EXPECT_NEAR(scaled.seconds, fitted.seconds, off_s) << machine << from;
-      EXPECT_NEAR(scaled.joules, fitted.joules, scaled.joules_off + fitted.joules_off)
-          << machine << from;
+      EXPECT_NEAR(scaled.joules, fitted.joules, off_j) << machine << from;
     }
   }
 }
@@ -114,15 +116,28 @@ TEST(Predict, CostsScaledByBytesAreWithinTheBoundOnThePublishedMachines) {
 TEST(Predict, TellsWhatThePublishedMachineTookWithinItsBound) {
   const AppCosts costs = costs_of("theta-xc40", "heat");
   const PredictedRun run = run_of(costs, "ckp(3,5,7,11)", costs.bytes);
-  EXPECT_NEAR(run.seconds, 1076 * 1.0102, run.seconds_off);
-  EXPECT_NEAR(run.joules, 321046.12 * 1.006, run.joules_off);
+  EXPECT_NEAR(run.seconds, 1076 * 1.0102, run.seconds_off.of_change());
+  EXPECT_NEAR(run.joules, 321046.12 * 1.006, run.joules_off.of_change());
 }
 
 TEST(Predict, WithoutCheckpointsItIsTheRunThatWasMeasured) {
   const AppCosts costs = costs_of("cooper-kaveri", "stream");
   const PredictedRun run = run_of(costs, "none", costs.bytes);
   EXPECT_EQ(run.seconds, costs.runtime_s);
-  EXPECT_EQ(run.seconds_off, 0);
+  EXPECT_EQ(run.seconds_off.together(), 0);
+}
+
+TEST(Predict, TheMeterIsOffByAShareOfAllEnergyAndInNoChange) {
+  AppCosts costs = costs_of_seconds(1000);
+  costs.level_j.fill(100);
+  costs.energy_off_percent = 1;
+  const PredictedRun run = run_of(costs, "ckp(4,4,4,4)", 10);
+  EXPECT_DOUBLE_EQ(run.joules_off.meter, 0.1 * 100400);
+  EXPECT_DOUBLE_EQ(run.joules_off.fit, 1000);
+  EXPECT_DOUBLE_EQ(run.joules_off.bytes, 0);
+  EXPECT_DOUBLE_EQ(run.joules_off.of_change(), 1000);
+  EXPECT_DOUBLE_EQ(run.joules_off.together(), 11040);
+  EXPECT_DOUBLE_EQ(run.watts_off().meter, 0.1 * run.watts());
 }
 
 TEST(Predict, BadSchedulesAndProgramsAreNamed) {

@@ -36,6 +36,24 @@ class PredictTest(CommandTest):
                          r"runtime +1076\.0+ s +10\d\d\.?\d* \+- \d\.\d s +1\.\d+ \+- 0\.3\d? %")
         self.assertIn("fit to table 5", out)
 
+    def test_the_parts_of_the_bound_are_shown_apart_and_together(self):
+        told = self.told("theta-xc40", "heat", "--bytes", "4GB")
+        for key in ("runtime_s", "node_w", "node_j"):
+            one = told[key]
+            self.assertAlmostEqual(sum(one["off_by"].values()), one["off"], msg=key)
+            change = one["off_by"]["fit"] + one["off_by"]["bytes"]
+            self.assertAlmostEqual(one["percent_off"], 100 * change / one["original"], msg=key)
+            self.assertGreater(one["off_by"]["bytes"], 0, key)
+        self.assertEqual(told["runtime_s"]["off_by"]["meter"], 0)
+        self.assertAlmostEqual(told["node_j"]["off_by"]["meter"],
+                               0.1 * told["node_j"]["predicted"])
+        self.assertEqual(told["off_by_covers"].keys(), one["off_by"].keys())
+        out = self.predict("--machine", "theta-xc40", "--app", "heat")[0]
+        self.assert_in_order(["OFF BY AT MOST", "FIT", "BYTES", "METER", "TOGETHER",
+                              "energy of a node", "fit: ", "bytes: ", "meter: "], out)
+        self.assertRegex(
+            out, r"energy of a node +32\d\d00 J +323000 \+- 34000 J +0\.\d+ \+- 0\.\d+ %")
+
     def test_more_bytes_cost_more(self):
         runs = [self.told("theta-xc40", "heat", "--bytes", size)["runtime_s"]["predicted"]
                 for size in ("2GB", "20GB")]
