@@ -1,6 +1,7 @@
 // `diapause power calibrate`: makes a profile of this machine from its counters during known work.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -157,6 +158,16 @@ Result<std::vector<CalibrationSample>> keep(const std::string& path,
   }
 }
 
+// Returns by which share the worst of the counters may be off that the samples are from.
+double counters_off(const energy::Sampler& sampler) {
+  double worst = 0;
+  for (const energy::Zone& zone : sampler.domains()) {
+    if (zone.kind == energy::Kind::measured)
+      worst = std::max(worst, zone.accuracy.share.value_or(energy::Zone().accuracy.share.value()));
+  }
+  return worst;
+}
+
 Status calibrate(const PowerCalibrateArguments& arguments) {
   DIAPAUSE_TRY_ASSIGN(const auto settings, meter_settings(arguments.choice, Unless::automatic));
   DIAPAUSE_TRY_ASSIGN(const auto sampler, energy::Sampler::start(settings, sys::real_kernel()));
@@ -179,8 +190,10 @@ Status calibrate(const PowerCalibrateArguments& arguments) {
   if (arguments.validate) {
     Calibration again(*sampler, activity, arguments.step_s);
     DIAPAUSE_TRY(run_steps(again, arguments.directory, moved_bytes));
-    DIAPAUSE_TRY_ASSIGN(profile.error, energy::hold_out_error(profile, again.samples(), where));
-    fmt::print(stderr, "hold-out error {:.1f} %\n", 100 * profile.error->value);
+    DIAPAUSE_TRY_ASSIGN(profile.error, energy::hold_out_error(profile, again.samples(),
+                                                              counters_off(*sampler), where));
+    fmt::print(stderr, "hold-out error {:.1f} %, with that of the counters\n",
+               100 * profile.error->value);
   }
   if (!arguments.file.empty()) {
     return sys::replace_text_file(sys::real_kernel(), arguments.file, profile_toml(profile));

@@ -193,7 +193,7 @@ Result<Profile> fit_profile(std::span<const CalibrationSample> samples, const st
 }
 
 Result<Number> hold_out_error(const Profile& profile, std::span<const CalibrationSample> samples,
-                              const std::string& where) {
+                              double counters_off, const std::string& where) {
   const auto is_rest = [](const DomainModel& model) { return model.domain == Domain::other; };
   const bool is_node = std::any_of(profile.domains.begin(), profile.domains.end(), is_rest);
   double greatest = 0;
@@ -213,10 +213,15 @@ Result<Number> hold_out_error(const Profile& profile, std::span<const Calibratio
     }
     if (measured_w <= 0)
       return fail(Code::argument, fmt::format("step {}: no power was measured", sample.step));
-    greatest = std::max(greatest, std::abs(modelled_w - measured_w) / measured_w);
+    if (modelled_w <= 0)
+      return fail(Code::argument, fmt::format("step {}: the profile says 0 W", sample.step));
+    greatest = std::max(greatest, std::abs(modelled_w - measured_w) / modelled_w);
   }
-  return Number{greatest, fmt::format("greatest of {} samples that were not fitted; {}",
-                                      samples.size(), where)};
+  return Number{
+      greatest + counters_off * (1 + greatest),
+      fmt::format("greatest of {} samples that were not fitted, {:.2g} %, and {:.2g} % of "
+                  "the counters; {}",
+                  samples.size(), 100 * greatest, 100 * counters_off, where)};
 }
 
 }  // namespace diapause::energy

@@ -27,10 +27,11 @@ Result<CalibrationSample> parse_sample(const std::string& line);
 // goes into the source of each number.
 Result<Profile> fit_profile(std::span<const CalibrationSample> samples, const std::string& where);
 
-// Returns the greatest share by which the profile's power of all domains together is off in samples
-// that it was not fitted to (hold-out validation). Code::argument names the sample that lacks a
-// domain of the profile.
+// Returns by which share of what the profile says its power of all domains together may be off: the
+// greatest distance from samples that it was not fitted to (hold-out validation), and what the
+// counters that measured them may be off themselves, by their share `counters_off`. Code::argument
+// names the sample that lacks a domain of the profile.
 Result<Number> hold_out_error(const Profile& profile, std::span<const CalibrationSample> samples,
-                              const std::string& where);
+                              double counters_off, const std::string& where);
 
 }  // namespace diapause::energy
