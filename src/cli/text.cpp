@@ -88,9 +88,33 @@ std::string numbers_text(const std::vector<std::uint32_t>& numbers) {
   return text;
 }
 
+namespace {
+
+// Replaces the characters of UTF-8 that have no glyph: a terminal takes those from U+0080 to U+009F
+// for commands, and others hide or reorder their neighbours.
+void replace_hidden(std::string& text) {
+  const auto is_in = [&](std::size_t at, unsigned char least, unsigned char most) {
+    const auto byte = static_cast<unsigned char>(at < text.size() ? text[at] : 0);
+    return byte >= least && byte <= most;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_control = is_in(i, 0xc2, 0xc2) && is_in(i + 1, 0x80, 0x9f);
+    const bool is_format =
+        (is_in(i, 0xe2, 0xe2) && is_in(i + 1, 0x80, 0x80) &&
+         (is_in(i + 2, 0x8b, 0x8f) || is_in(i + 2, 0xa8, 0xae))) ||
+        (is_in(i, 0xe2, 0xe2) && is_in(i + 1, 0x81, 0x81) && is_in(i + 2, 0xa0, 0xaf)) ||
+        (is_in(i, 0xef, 0xef) && is_in(i + 1, 0xbb, 0xbb) && is_in(i + 2, 0xbf, 0xbf));
+    if (is_control) text.replace(i, 2, "?");
+    if (is_format) text.replace(i, 3, "?");
+  }
+}
+
+}  // namespace
+
 std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, '?');
+  replace_hidden(text);
   return text;
 }
 
@@ -98,6 +122,7 @@ std::string printable_lines(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
       [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7f; }, '?');
+  replace_hidden(text);
   return text;
 }
 

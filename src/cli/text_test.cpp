@@ -48,6 +48,14 @@ TEST(Text, AlignsColumns) {
 TEST(Text, KeepsControlCharactersFromTheTerminal) {
   EXPECT_EQ(printable("a\x1b[2Jb\n\x7f"), "a?[2Jb??");
   EXPECT_EQ(printable("\xc3\xbc"), "\xc3\xbc");
+  // A command of terminals, a reversal of the direction, an isolate, a mark of the byte order.
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "2J\xe2\x80\xae"
+                      "b\xe2\x81\xa6"
+                      "c\xef\xbb\xbf"
+                      "d"),
+            "a?2J?b?c?d");
+  EXPECT_EQ(printable("\xe2\x80\x94 \xc2"), "\xe2\x80\x94 \xc2");  // a dash, and half a letter
 }
 
 }  // namespace
