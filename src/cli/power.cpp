@@ -34,7 +34,7 @@ Status keep_metrics(energy::Sampler& sampler, const std::string& file) {
   if (file.empty()) return {};
   std::vector<energy::Amount> amounts;
   for (const energy::Amount& amount : sampler.since_start().domains) amounts.push_back(amount);
-  const std::vector<energy::Point> now = sampler.now();
+  const std::vector<energy::Point> now = sampler.now().points;
   for (std::size_t i = 0; i < amounts.size(); ++i) {
     amounts[i].joules = now[i].joules;
     amounts[i].covered_s = now[i].covered_s;

@@ -28,9 +28,9 @@ Status record_rows(energy::Sampler& sampler, sys::TextWriter& file, double secon
   const double begin_s = sampler.started_s();
   double next_s = sys::monotonic_s();
   while (true) {
-    const std::vector<energy::Point> points = sampler.now();
+    const auto [points, off_j] = sampler.now();
     const double time_s = points.empty() ? sys::monotonic_s() : points.front().time_s;
-    DIAPAUSE_TRY(file.add_line(energy::trace_row_line({time_s - begin_s, points})));
+    DIAPAUSE_TRY(file.add_line(energy::trace_row_line({time_s - begin_s, points, off_j})));
     if (seconds > 0 && time_s - begin_s >= seconds) return {};
     next_s = std::max(next_s + sampler.period_s(), sys::monotonic_s());
     std::this_thread::sleep_for(std::chrono::duration<double>(next_s - sys::monotonic_s()));

@@ -270,18 +270,20 @@ Usage Sampler::between(double from_s, double to_s) {
 
 Usage Sampler::since_start() { return between(started_s(), sys::monotonic_s()); }
 
-std::vector<Point> Sampler::now() {
+Sampler::Now Sampler::now() {
   Collector& collector = state_->decided();
   const std::lock_guard lock(state_->mutex);
   const double now_s = sys::monotonic_s();
   collector.collect_well(now_s);
   state_->told.resize(collector.zones().size());
+  std::vector<double> off_j;
   for (std::size_t i = 0; i < state_->told.size(); ++i) {
     Point& told = state_->told[i];
     const Point point = collector.series(i).at(now_s);
     told = {now_s, std::max(told.joules, point.joules), std::max(told.covered_s, point.covered_s)};
+    off_j.push_back(collector.series(i).off_at(now_s) + told.joules - point.joules);
   }
-  return state_->told;
+  return {state_->told, std::move(off_j)};
 }
 
 }  // namespace diapause::energy

@@ -65,10 +65,14 @@ class Sampler {
   Usage between(double from_s, double to_s);
   // Returns the energy from the first sample until now.
   Usage since_start();
-  // Returns the same as a point in time for each domain. Rows of these make a trace. Neither joules
-  // nor seconds are ever less than they were told before, also where a source that tells of late
-  // puts right what was taken to go on.
-  std::vector<Point> now();
+  // This is the same as a point in time for each domain, and by how much the samples may miss its
+  // joules. Rows of these make a trace. Neither joules nor seconds are ever less than they were
+  // told before, also where a source that tells of late puts right what was taken to go on.
+  struct Now {
+    std::vector<Point> points;
+    std::vector<double> off_j;
+  };
+  Now now();
   // Returns why a domain could not be read when it was last tried; the text is empty if it could.
   std::string failure(std::size_t domain) const;
 

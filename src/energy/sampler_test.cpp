@@ -155,7 +155,7 @@ TEST_F(Machine, WhatWasToldOfNowIsNeverTakenBack) {
   for (int i = 0; i < 60; ++i) {
     if (i == 20) std::ofstream(sensor / "power1_average") << "010000000\n";
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const Point now = sampler->now().front();
+    const Point now = sampler->now().points.front();
     EXPECT_GE(now.joules, last.joules);
     EXPECT_GE(now.covered_s, last.covered_s);
     last = now;

@@ -122,6 +122,14 @@ Amount add_up(std::span<const Amount> parts) {
   return sum;
 }
 
+double Series::off_in(const Band& band, double told_j) const {
+  return std::max(band.most_j - told_j, told_j - band.least_j) + source_.resolution_j;
+}
+
+double Series::off_at(double time_s) const {
+  return points_.empty() ? 0 : off_in(band(time_s), at(time_s).joules);
+}
+
 Amount Series::between(double from_s, double to_s) const {
   Amount amount;
   amount.gap_s = std::max(0.0, to_s - from_s);
@@ -142,10 +150,8 @@ Amount Series::between(double from_s, double to_s) const {
   const double least_j = std::max(last.least_j - first.most_j, 0.0);
   amount.off.sampling_j =
       std::max({0.0, most_j - amount.joules, amount.joules - least_j}) + 2 * source_.resolution_j;
-  amount.begin_off_j =
-      std::max(first.most_j - from.joules, from.joules - first.least_j) + source_.resolution_j;
-  amount.end_off_j =
-      std::max(last.most_j - to.joules, to.joules - last.least_j) + source_.resolution_j;
+  amount.begin_off_j = off_in(first, from.joules);
+  amount.end_off_j = off_in(last, to.joules);
   amount.off.is_bounded = source_.accuracy.share.has_value();
   amount.off.sensor_j = source_.accuracy.share.value_or(0) * std::abs(amount.joules);
   return amount;

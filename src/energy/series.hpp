@@ -83,9 +83,13 @@ class Series {
     double least_j, most_j;
   };
   Band band(double time_s) const;
+  // Says how far at() may be off, either way, because readings are apart in time, and with the
+  // resolution of the source. It is 0 where there is no point.
+  double off_at(double time_s) const;
 
  private:
   double peak_w() const;
+  double off_in(const Band& band, double told_j) const;
 
   Source source_;
   double highest_w_ = 0;  // highest power that was ever shown

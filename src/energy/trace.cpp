@@ -19,6 +19,8 @@ json domain_json(const Zone& zone) {
   json domain = {
       {"source", zone.source},   {"domain", domain_name(zone.domain)}, {"part", zone.part},
       {"kind", kind_name(zone)}, {"resolution_j", zone.resolution_j},  {"update_s", zone.update_s}};
+  domain["accuracy"] = zone.accuracy.share ? json(*zone.accuracy.share) : json(nullptr);
+  domain["accuracy_source"] = zone.accuracy.source;
   if (zone.is_replayed) domain["replayed_kind"] = kind_name(zone.kind);
   return domain;
 }
@@ -34,6 +36,15 @@ T field(const json& object, const char* name, T otherwise) {
   }
 }
 
+// Traces of older versions do not tell how far their sources may be off.
+Accuracy parse_accuracy(const json& object, const Zone& zone) {
+  const auto source = field<std::string>(object, "accuracy_source", "");
+  const double share = field(object, "accuracy", -1.0);
+  if (!source.empty()) return {share >= 0 ? std::optional(share) : std::nullopt, source};
+  if (zone.kind == Kind::measured) return zone.accuracy;
+  return {std::nullopt, "a trace does not tell how far its model is off"};
+}
+
 std::optional<Zone> parse_domain(const json& object) {
   const auto name = field<std::string>(object, "domain", "");
   const auto found = std::find(kDomainNames.begin(), kDomainNames.end(), name);
@@ -47,6 +58,7 @@ std::optional<Zone> parse_domain(const json& object) {
   zone.kind = kind == kind_name(Kind::measured) ? Kind::measured : Kind::modelled;
   zone.resolution_j = std::max(0.0, field(object, "resolution_j", 0.0));
   zone.update_s = std::max(0.0, field(object, "update_s", 0.0));
+  zone.accuracy = parse_accuracy(object, zone);
   return zone;
 }
 
@@ -79,7 +91,9 @@ std::string trace_row_line(const TraceRow& row) {
     joules.push_back(rounded(point.joules));
     covered.push_back(rounded(point.covered_s));
   }
-  return json{{"t", rounded(row.time_s)}, {"j", joules}, {"c", covered}}.dump();
+  json line{{"t", rounded(row.time_s)}, {"j", joules}, {"c", covered}};
+  for (const double off_j : row.off_j) line["o"].push_back(rounded(off_j));
+  return line.dump();
 }
 
 Result<TraceHead> parse_trace_head(const std::string& line) {
@@ -127,6 +141,15 @@ Result<TraceRow> parse_trace_row(const std::string& line, std::size_t domains) {
       return fail(Code::corrupt, "has energy below 0 or above 1e12 J");
   }
   if (!(row.time_s >= 0)) return fail(Code::corrupt, "has no time");
+  const auto off = object.find("o");
+  if (off == object.end()) return row;
+  if (!off->is_array() || off->size() != domains)
+    return fail(Code::corrupt, "has another number of bounds than there are domains");
+  for (const json& one : *off) {
+    if (!one.is_number() || !(one.get<double>() >= 0))
+      return fail(Code::corrupt, "has a bound that is no number of 0 or more");
+    row.off_j.push_back(one.get<double>());
+  }
   return row;
 }
 

@@ -25,6 +25,9 @@ struct TraceHead {
 struct TraceRow {
   double time_s = 0;  // seconds since the beginning
   std::vector<Point> points;
+  // By so much the joules of each domain may be off because samples are apart in time. Of a trace
+  // that does not tell it is empty.
+  std::vector<double> off_j = {};
 };
 
 // The lines come without their ends.

@@ -36,12 +36,35 @@ TEST(Trace, IsReadAsItWasWritten) {
   EXPECT_EQ(again->domains[0].domain, Domain::package);
   EXPECT_EQ(again->domains[0].kind, Kind::measured);
   EXPECT_EQ(again->total.name, "package");
+  EXPECT_EQ(again->domains[0].accuracy.share, package().accuracy.share);
+  EXPECT_EQ(again->domains[0].accuracy.source, package().accuracy.source);
 
   const auto row = parse_trace_row(trace_row_line({0.25, {{0.25, 12.5, 0.2}}}), 1);
   ASSERT_TRUE(row.has_value());
   EXPECT_EQ(row->time_s, 0.25);
   EXPECT_EQ(row->points[0].joules, 12.5);
   EXPECT_EQ(row->points[0].covered_s, 0.2);
+  EXPECT_TRUE(row->off_j.empty());
+  const auto with_bounds = parse_trace_row(trace_row_line({0.25, {{0.25, 12.5, 0.2}}, {0.75}}), 1);
+  ASSERT_TRUE(with_bounds.has_value());
+  EXPECT_EQ(with_bounds->off_j, std::vector<double>{0.75});
+}
+
+TEST(Trace, TellsHowFarItsSourcesMayBeOffAndOlderOnesHowFarOthersAre) {
+  for (const std::optional<double> share : {std::optional(0.02), std::optional<double>()}) {
+    Zone zone = package();
+    zone.kind = Kind::modelled;
+    zone.accuracy = {share, "a profile"};
+    std::string line = trace_head_line({"n1", 1700000000, 0.1, {zone}, {}});
+    EXPECT_EQ(parse_trace_head(line)->domains[0].accuracy.share, share);
+    EXPECT_EQ(parse_trace_head(line)->domains[0].accuracy.source, "a profile");
+  }
+  for (const char* const kind : {"measured", "modelled"}) {
+    const auto older = parse_trace_head(fmt::format(
+        R"({{"what":"diapause power trace","schema":1,"domains":[{{"domain":"node","kind":"{}"}}]}})",
+        kind));
+    EXPECT_EQ(older->domains[0].accuracy.share.has_value(), std::string(kind) == "measured");
+  }
 }
 
 TEST(Trace, OfATraceTellsThatItWasReplayedAndOfWhat) {
@@ -68,10 +91,13 @@ TEST(Trace, ThatIsNoneIsRefused) {
         R"({"what": "diapause power trace", "schema": 1, "domains": [{"domain": "cpu"}]})"}) {
     EXPECT_FALSE(parse_trace_head(line).has_value()) << line;
   }
-  for (const char* line : {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})",
-                           R"({"t": 1, "j": 1, "c": 1})", R"({"t": 1, "j": ["a"], "c": [1]})",
-                           R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})",
-                           R"({"t": 1, "j": [1.1e12], "c": [1]})"}) {
+  for (const char* line :
+       {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})",
+        R"({"t": 1, "j": 1, "c": 1})", R"({"t": 1, "j": ["a"], "c": [1]})",
+        R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})",
+        R"({"t": 1, "j": [1.1e12], "c": [1]})", R"({"t": 1, "j": [1], "c": [1], "o": [-1]})",
+        R"({"t": 1, "j": [1], "c": [1], "o": [1, 2]})",
+        R"({"t": 1, "j": [1], "c": [1], "o": ["a"]})"}) {
     EXPECT_FALSE(parse_trace_row(line, 1).has_value()) << line;
   }
 }

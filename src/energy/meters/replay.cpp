@@ -23,8 +23,6 @@ class Replay final : public Meter {
       zone.source = "replay of " + zone.source;
       zone.is_replayed = true;
       zone.resolution_j = std::max(zone.resolution_j, zone.unit);
-      if (zone.kind == Kind::modelled)
-        zone.accuracy = {std::nullopt, "a trace does not tell how far its model is off"};
       zone.update_s = std::max(zone.update_s, head.period_s);
     }
     last_.resize(zones_.size());
