@@ -151,8 +151,11 @@ class Account:
         self.ledger = ledger
         self.holes = dict(_holes(ledger.lines))
         self._before = _places_before(lines)
-        self.missing_lines = sum(hole.lines for hole in self.holes.values())
-        self.missing_s = sum(hole.seconds for hole in self.holes.values())
+        self.open_ends = list(_open_ends(ledger.lines))
+        closed = [end for end in self.open_ends if end.was_closed]
+        self.missing_lines = sum(hole.lines for hole in self.holes.values()) + len(closed)
+        self.missing_s = (sum(hole.seconds for hole in self.holes.values())
+                          + sum(end.seconds or 0.0 for end in closed))
         self.runtime_s = sum(line.seconds for line in lines) + self.missing_s
         self.gap_s = sum(line.gap_s for line in lines) + self.missing_s
         self.covered_s = sum(line.seconds - line.gap_s
@@ -386,6 +389,39 @@ def _lost(lines):
     for line in lines:
         if isinstance(line, records.Energy):
             stretches.append(_Stretch(line, line.end_unix_s))
+@dataclasses.dataclass(frozen=True)
+class OpenEnd:
+    """A start without a line that ends it. The rules are those of StartEnds in C++."""
+
+    incarnation: int
+    seconds: float | None  # until it was closed, or at most until it was killed; None: not known
+    was_closed: bool
+
+
+def _open_ends(lines):
+    opened, told_to, closed, ended = {}, {}, {}, {}
+    for line in lines:
+        start, is_energy = line.incarnation, isinstance(line, records.Energy)
+        if is_energy:
+            told_to[start], ended[start] = line.end_unix_s, line.is_last
+        elif line.kind == "open":
+            opened[start] = line.unix_s
+            told_to[start] = max(told_to.get(start, 0.0), line.unix_s)
+            ended.setdefault(start, False)
+        elif line.kind == "close" and start:
+            closed[start] = line.unix_s
+            ended.setdefault(start, False)
+        elif line.kind == "close" and ended:
+            ended[max(ended)] = True
+    starts = sorted(ended)
+    for start, following in zip(starts, [*starts[1:], None]):
+        if ended[start]:
+            continue
+        until = closed.get(start, opened.get(following))
+        known = until is not None and start in told_to
+        yield OpenEnd(start, max(0.0, until - told_to[start]) if known else None, start in closed)
+
+
             for phase in line.phases:
                 if phase.name == "capture" and phase.start_unix_s is not None:
                     captured = captured_unix_s.setdefault(phase.version, {})

@@ -147,6 +147,7 @@ class Energy:
     ends_of: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     hosts: str = ""  # a digest of the machines; empty: the line does not tell
     number: int | None = None  # in the start, from 1; older libraries write none
+    is_last: bool = False  # it ends the start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,7 +289,8 @@ def _energy(line, incarnation, unix_s):
                     _joules(line["whole"], unmetered == 0),
                     tuple(one for one in phases if one), _ends(line["whole"]), _processors(line),
                     text(line, "told_apart_by"), _texts(line, "left_out"),
-                    _ends_of(line["whole"]), text(line, "hosts") or "", count(line, "number"))
+                    _ends_of(line["whole"]), text(line, "hosts") or "", count(line, "number"),
+                    line.get("last") is True)
     return energy, None in phases
 
 
@@ -351,7 +353,7 @@ def _take(ledger, line, kind):
     if kind not in ("open", "checkpoint", "restart", "schedule", "stop", "close", "energy"):
         return
     incarnation, unix_s = count(line, "incarnation"), duration(line, "time_unix_s")
-    if kind == "close":  # of the start before it
+    if kind == "close" and incarnation is None:  # of an older library: of the start before it
         incarnation = 0
     if incarnation is None or unix_s is None:
         ledger.damaged_lines += 1

@@ -217,6 +217,15 @@ def notes_of(account):
         texts.append(shared + ".")
     for parts in sorted({line.told_apart_by for line in account.ledger.energy
                          if line.told_apart_by}):
+    for end in account.open_ends:
+        seconds = "" if end.seconds is None else f"{end.seconds:.2f} s"
+        texts.append(
+            f"Start {end.incarnation} lacks its last energy lines: what it used in "
+            f"{'its last ' + seconds if seconds else 'all its time'} is in no number."
+            if end.was_closed else
+            f"Start {end.incarnation} has no line that ends it: it was killed, it still runs, or "
+            "the end of the ledger is missing; what it used after its last line"
+            f"{', for at most ' + seconds + ',' if seconds else ''} is in no number.")
         texts.append(
             f"Phases are told apart by {parts}, calibrated against the slower meter of the total.")
     for boards in sorted({one for line in account.ledger.energy for one in line.left_out}):

@@ -110,7 +110,8 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request, Ra
 
 JobStore::~JobStore() {
   if (engine_ != nullptr) engine_->end_period();
-  if (ledger_.is_open() && !was_killed_) ledger_.append(*context_, engine::close_line());
+  if (ledger_.is_open() && !was_killed_ && engine_ != nullptr)
+    ledger_.append(*context_, engine::close_line(engine_->incarnation()));
   if (context_ != nullptr) ledger_.write_last(*context_);
 }
 

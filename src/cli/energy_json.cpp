@@ -42,12 +42,23 @@ json sources_json(const EnergySummary& energy) {
 
 json or_null(std::optional<double> value) { return value ? json(*value) : json(nullptr); }
 
+json open_ends_json(const EnergySummary& energy) {
+  json ends = json::array();
+  for (const StartEnds::OpenEnd& one : energy.open_ends) {
+    ends.push_back({{"incarnation", one.incarnation},
+                    {"was_closed", one.was_closed},
+                    {"seconds", or_null(one.seconds)}});
+  }
+  return ends;
+}
+
 json whole_json(const NamedEnergy& job) {
   const EnergySummary& energy = job.energy;
   json one = {{"ledger", job.ledger},
               {"energy_lines", energy.energy_lines},
               {"damaged_lines", energy.damaged_lines},
               {"missing_lines", energy.missing_lines},
+              {"open_ends", open_ends_json(energy)},
               {"lost_lines", energy.lost_lines},
               {"repeated_lines", energy.repeated_lines},
               {"incarnations", energy.incarnations},

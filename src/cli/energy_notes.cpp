@@ -108,6 +108,21 @@ std::string lines_text(const EnergySummary& energy) {
         "number\n",
         energy.missing_lines, energy.missing_s);
   }
+  for (const StartEnds::OpenEnd& end : energy.open_ends) {
+    const std::string seconds = end.seconds ? fmt::format("{:.2f} s", *end.seconds) : "";
+    if (end.was_closed) {
+      text += fmt::format(
+          "start {} lacks its last energy lines: what it used in {} is in no "
+          "number\n",
+          end.incarnation, seconds.empty() ? "all its time" : "its last " + seconds);
+    } else {
+      text += fmt::format(
+          "start {} has no line that ends it: it was killed, it still runs, or the end of the "
+          "ledger\n"
+          "is missing; what it used after its last line{} is in no number\n",
+          end.incarnation, seconds.empty() ? "" : ", for at most " + seconds + ",");
+    }
+  }
   if (energy.lost_lines > 0) {
     text +=
         fmt::format("{} lines of the ledger could not be written while the job ran, and are lost\n",

@@ -180,6 +180,10 @@ void EnergyReader::add_line(std::string_view line) {
     return;
   }
   if (*event == "lost") summary_.lost_lines += count(one.fields, "lines").value_or(0);
+  if (*event == "close") {
+    const auto closed_unix_s = duration(one.fields, "time_unix_s");
+    if (closed_unix_s) starts_.close(count(one.fields, "incarnation"), *closed_unix_s);
+  }
   if (*event != "energy" && *event != "restart" && *event != "open") return;
   if (const auto schema = count(one.fields, "schema").value_or(1);
       schema < 1 || schema > kNewestSchema) {
@@ -197,6 +201,7 @@ void EnergyReader::add_line(std::string_view line) {
   if (*event == "open") {
     opened_unix_s_[one.incarnation] = one.unix_s;
     sequence_.open(one.incarnation, one.unix_s);
+    starts_.open(one.incarnation, one.unix_s);
   }
   if (const auto slurm_job = text(one.fields, "slurm_job"); slurm_job && *event == "open") {
     summary_.slurm_jobs.insert(*slurm_job);
@@ -220,6 +225,8 @@ bool EnergyReader::add_energy(const Line& line) {
           {line.incarnation, count(line.fields, "number"), line.unix_s - *seconds, line.unix_s})) {
     add_hole(*hole);
   }
+  const json* const last = find(line.fields, "last");
+  starts_.add_energy(line.incarnation, line.unix_s, last != nullptr && *last == true);
   summary_.incarnations.insert(line.incarnation);
   summary_.machines = std::max(summary_.machines, count(line.fields, "machines").value_or(1));
   summary_.unmetered = std::max(summary_.unmetered, count(line.fields, "unmetered").value_or(0));
@@ -335,6 +342,10 @@ void EnergyReader::add_hole(const Hole& hole) {
 
 EnergySummary EnergyReader::take() {
   summary_.part = part_;
+  summary_.open_ends = starts_.open_ends();
+  for (const StartEnds::OpenEnd& end : summary_.open_ends) {
+    if (end.was_closed) add_hole({1, end.seconds.value_or(0)});  // it ran all the while
+  }
   if (ends_.apply_to(summary_.whole)) {
     Joules& program = summary_.program;
     const double of_phases = summary_.all_phases().joules.sampling;

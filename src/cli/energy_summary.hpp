@@ -97,6 +97,7 @@ struct EnergySummary {
   // seconds that they told of.
   std::uint64_t missing_lines = 0;
   double missing_s = 0;
+  std::vector<StartEnds::OpenEnd> open_ends;  // starts without a line that ends them
   std::uint64_t lost_lines = 0;    // of all kinds, that the library could not write, as it says
   std::size_t repeated_lines = 0;  // that are there twice, and count once
   std::set<std::uint64_t> incarnations;
@@ -165,6 +166,7 @@ class EnergyReader {
   std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;
   std::map<std::uint64_t, double> opened_unix_s_;  // by incarnation
   LineSequence sequence_;
+  StartEnds starts_;
   EndErrors ends_;
   std::map<std::string, EndErrors> ends_of_domains_;
 };

@@ -253,9 +253,12 @@ TEST(EnergySummary, ARestartSaysWhenItsVersionWasCapturedIfNoOtherLineDoes) {
 
 // Both captures may have used more than told, for the same reason.
 TEST(EnergySummary, BoundsOfPhasesAddUp) {
-  const std::string joules = R"({"total":200},"uncertainty_j":)";
-  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, joules + "2")),
-                                  energy_line(1, 110, capture(7, 101, joules + "3"))});
+  const auto joules = [](const char* sampling_j) {
+    return std::string(R"({"total":200},"uncertainty":{"sensor_j":0,"sampling_j":)") + sampling_j +
+           "}";
+  };
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, joules("2"))),
+                                  energy_line(1, 110, capture(7, 101, joules("3")))});
   EXPECT_DOUBLE_EQ(*sum.all_phases().joules.uncertainty(), 5);
   EXPECT_EQ(sum.whole.uncertainty(), std::nullopt);
 }
@@ -348,13 +351,49 @@ TEST(EnergySummary, TellsOfTheMachinesThatHaveNoMeters) {
 // Nobody knows when in the time of a line its energy was used.
 TEST(EnergySummary, WorkThatWasLostForPartOfALineTellsNoUncertainty) {
   std::string line = energy_line(1, 110, "");
-  line.replace(line.find(R"("program":{)"), 11, R"("program":{"uncertainty_j":1,)");
+  line.replace(line.find(R"("program":{)"), 11,
+               R"("program":{"uncertainty":{"sampling_j":1,"sensor_j":0},)");
   const EnergySummary part = read({energy_line(1, 100, capture(7, 91)), line, restart(2, 7)});
   EXPECT_DOUBLE_EQ(*part.rework[0].joules.complete(), 560 + 800);
   EXPECT_EQ(part.rework[0].joules.uncertainty(), std::nullopt);
   const EnergySummary all = read({energy_line(1, 100, capture(7, 98)), line, restart(2, 7)});
   EXPECT_DOUBLE_EQ(*all.rework[0].joules.complete(), 800);
   EXPECT_EQ(all.rework[0].joules.uncertainty(), 1);
+}
+
+TEST(EnergySummary, LinesOfTheFirstSchemaHaveNoBound) {
+  const EnergySummary sum =
+      read({energy_line(1, 100, capture(7, 91, R"({"total":200},"uncertainty_j":2)"))});
+  EXPECT_EQ(sum.all_phases().joules.sampling, 2);
+  EXPECT_TRUE(sum.all_phases().joules.is_estimate());
+}
+
+std::string event(const char* kind, int incarnation, int unix_s) {
+  return std::string(R"({"event":")") + kind + R"(","incarnation":)" + std::to_string(incarnation) +
+         R"(,"time_unix_s":)" + std::to_string(unix_s) + "}";
+}
+
+TEST(EnergySummary, TellsOfStartsWithoutALineThatEndsThem) {
+  const std::string line = energy_line(1, 110, "");
+  std::string last = line;
+  last.replace(last.find(R"("gap_s")"), 0, R"("last":true,)");
+  const EnergySummary killed = read({event("open", 1, 100), line, event("open", 2, 115)});
+  ASSERT_EQ(killed.open_ends.size(), 2u);
+  EXPECT_EQ(killed.open_ends[0].seconds, 5);
+  EXPECT_FALSE(killed.open_ends[0].was_closed);
+  EXPECT_EQ(killed.open_ends[1].seconds, std::nullopt);
+  EXPECT_EQ(killed.missing_lines, 0u);
+
+  const EnergySummary cut = read({event("open", 1, 100), line, event("close", 1, 120)});
+  ASSERT_EQ(cut.open_ends.size(), 1u);
+  EXPECT_TRUE(cut.open_ends[0].was_closed);
+  EXPECT_EQ(cut.missing_lines, 1u);
+  EXPECT_EQ(cut.gap_s, 10);
+  EXPECT_TRUE(cut.whole.is_partial());
+
+  const std::string older = R"({"event":"close","time_unix_s":120})";
+  EXPECT_TRUE(read({event("open", 1, 100), last, event("close", 1, 120)}).open_ends.empty());
+  EXPECT_TRUE(read({event("open", 1, 100), line, older}).open_ends.empty());
 }
 
 TEST(EnergySummary, TellsHowFarAPhaseWasSlowed) {

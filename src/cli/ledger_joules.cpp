@@ -34,14 +34,13 @@ void add_uncertainty_of(Joules& one, const json& object, const std::string& doma
   one.attribution = *attribution;
 }
 
-// Lines of schema 1 have the uncertainty of the samples alone.
+// Lines of schema 1 have the uncertainty of the samples alone, so their energy has no bound.
 void add_uncertainty(Joules& one, const json& object) {
   const json* const parts = find(object, "uncertainty");
   const auto sampling =
       parts != nullptr ? duration(*parts, "sampling_j") : duration(object, "uncertainty_j");
   if (!sampling) return;
   one.doubted = 1;
-  one.bounded = parts == nullptr;
   one.sampling = *sampling;
   if (parts == nullptr) return;
   one.attribution = duration(*parts, "attribution_j").value_or(0);

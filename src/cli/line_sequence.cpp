@@ -1,6 +1,7 @@
 #include "cli/line_sequence.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace diapause::cli {
 namespace {
@@ -37,6 +38,43 @@ std::optional<Hole> LineSequence::add(const Line& line) {
   }
   adjoins_ = seconds <= kLeastHoleS;
   return adjoins_ ? std::nullopt : std::optional(hole_of(1, seconds));
+}
+
+void StartEnds::open(std::uint64_t incarnation, double unix_s) {
+  Start& start = starts_[incarnation];
+  start.opened_unix_s = unix_s;
+  start.told_to_unix_s = std::max(start.told_to_unix_s, unix_s);
+}
+
+void StartEnds::add_energy(std::uint64_t incarnation, double to_unix_s, bool is_last) {
+  Start& start = starts_[incarnation];
+  start.told_to_unix_s = to_unix_s;
+  start.has_end = is_last;
+}
+
+void StartEnds::close(std::optional<std::uint64_t> incarnation, double unix_s) {
+  if (incarnation) {
+    starts_[*incarnation].closed_unix_s = unix_s;
+  } else if (!starts_.empty()) {
+    starts_.rbegin()->second.has_end = true;
+  }
+}
+
+std::vector<StartEnds::OpenEnd> StartEnds::open_ends() const {
+  std::vector<OpenEnd> open;
+  for (auto at = starts_.begin(); at != starts_.end(); ++at) {
+    const auto& [incarnation, start] = *at;
+    if (start.has_end) continue;
+    OpenEnd end{incarnation, std::nullopt, start.closed_unix_s.has_value()};
+    const auto next = std::next(at);
+    std::optional<double> until = start.closed_unix_s;
+    if (!until && next != starts_.end() && next->second.opened_unix_s > 0)
+      until = next->second.opened_unix_s;
+    if (until && start.told_to_unix_s > 0)
+      end.seconds = std::max(0.0, *until - start.told_to_unix_s);
+    open.push_back(end);
+  }
+  return open;
 }
 
 }  // namespace diapause::cli

@@ -352,7 +352,7 @@ Engine::~Engine() {
   if (capture_) capture_->wait();
   try {
     if (capture_) capture_->report();
-    if (ledger_.is_open()) ledger_.append(*context_, engine::close_line());
+    if (ledger_.is_open()) ledger_.append(*context_, engine::close_line(host_->incarnation()));
     ledger_.write_last(*context_);
   } catch (...) {
     // Memory was short. A missing line in the ledger must not take the program down.

@@ -186,6 +186,16 @@ TEST_P(Accounting, LinesAreNumberedAndTellTheirMachinesAndTheBoundsOfDomains) {
   EXPECT_EQ(hosts.size(), 1u);
 }
 
+TEST_P(Accounting, TheLastLineOfAStartSaysSoAndNoOtherDoes) {
+  run();
+  const std::vector<json> lines = ledger_events(disk_, "energy");
+  ASSERT_FALSE(lines.empty());
+  for (const json& line : lines) EXPECT_EQ(line.contains("last"), &line == &lines.back());
+  const std::vector<json> closed = ledger_events(disk_, "close");
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0]["incarnation"], lines.back()["incarnation"]);
+}
+
 TEST_P(Accounting, ThePartOfTheJobIsNoMoreThanItsWhole) {
   run();
   double job_s = 0;

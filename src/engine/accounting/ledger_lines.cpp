@@ -216,12 +216,14 @@ std::string schedule_line(const ScheduleLine& schedule) {
   return text(line);
 }
 
-std::string energy_line(std::uint32_t incarnation, std::uint64_t number, nlohmann::json&& account) {
+std::string energy_line(std::uint32_t incarnation, std::uint64_t number, EnergyLinePlace place,
+                        nlohmann::json&& account) {
   json line = std::move(account);
   line["schema"] = kLedgerSchema;
   line["event"] = "energy";
   line["incarnation"] = incarnation;
   line["number"] = number;
+  if (place == EnergyLinePlace::last) line["last"] = true;
   return text(line);
 }
 
@@ -231,6 +233,10 @@ std::string lost_line(std::uint64_t lines) {
   return text(line);
 }
 
-std::string close_line() { return text(event("close", sys::unix_time_ns())); }
+std::string close_line(std::uint32_t incarnation) {
+  json line = event("close", sys::unix_time_ns());
+  line["incarnation"] = incarnation;
+  return text(line);
+}
 
 }  // namespace diapause::engine

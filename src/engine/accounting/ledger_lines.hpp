@@ -76,11 +76,13 @@ std::string capture_line(const format::VersionId& version,
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
 // `number` counts the energy lines of a start, from 1. `account` is what Account::end_period()
-// delivers; its time is the time of the line.
-std::string energy_line(std::uint32_t incarnation, std::uint64_t number, nlohmann::json&& account);
+// delivers; its time is the time of the line. `place` says whether it is the last one of the start.
+enum class EnergyLinePlace { followed, last };
+std::string energy_line(std::uint32_t incarnation, std::uint64_t number, EnergyLinePlace place,
+                        nlohmann::json&& account);
 std::string schedule_line(const ScheduleLine& line);
 // Says that so many lines could not be written, and are in no ledger.
 std::string lost_line(std::uint64_t lines);
-std::string close_line();
+std::string close_line(std::uint32_t incarnation);
 
 }  // namespace diapause::engine

@@ -249,12 +249,14 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
 }
 
 Status NodeEngine::open_account() {
-  return account_.open(
-      context_,
-      {sampler_.get(), governor_.actuator(), [this](nlohmann::json&& fields) {
-         if (!ledger_.is_open()) return;
-         ledger_.append_quietly(energy_line(incarnation_, ++energy_lines_, std::move(fields)));
-       }});
+  return account_.open(context_,
+                       {sampler_.get(), governor_.actuator(), [this](nlohmann::json&& fields) {
+                          if (!ledger_.is_open()) return;
+                          const auto place = is_next_energy_line_last_ ? EnergyLinePlace::last
+                                                                       : EnergyLinePlace::followed;
+                          ledger_.append_quietly(
+                              energy_line(incarnation_, ++energy_lines_, place, std::move(fields)));
+                        }});
 }
 
 // A failure of the ranks to communicate shows in the next collective call.
@@ -263,6 +265,8 @@ void NodeEngine::end_period_behind() {
 }
 
 void NodeEngine::end_period() {
+  account_.wait();  // its thread has no line left to write
+  is_next_energy_line_last_ = true;
   end_period_behind();
   account_.wait();
 }

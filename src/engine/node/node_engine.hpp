@@ -81,7 +81,8 @@ class NodeEngine {
   }
   // Adds a phase outside of checkpoint() to the energy account.
   void add(const Phase& phase) { account_.add(phase); }
-  // Writes down the energy used since the last call, and waits until it is written. Collective.
+  // Writes down the energy used since the last call as the last line of this start, and waits until
+  // it is written. Collective.
   void end_period();
 
   // `asked` is called between steps. Once it returns true on any rank, no further step runs.
@@ -194,7 +195,8 @@ class NodeEngine {
   bool is_cut_off_ = false;            // the ranks cannot communicate any more
   std::uint32_t told_levels_ = 0;      // bit (1 << level): of tell_what_a_node_holds()
   std::uint32_t incarnation_ = 1;
-  std::uint64_t energy_lines_ = 0;  // of this start; used by the thread of the account
+  std::uint64_t energy_lines_ = 0;         // of this start; used by the thread of the account
+  bool is_next_energy_line_last_ = false;  // the same, and by end_period()
   std::uint32_t other_rank_count_ = 0;
   // Tiers whose last use failed; they are reopened before the next use.
   std::array<bool, 3> suspect_{};
