@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from diapause import records
+from diapause import look, records
 
 # In the order in which they happen; what a later version of the library adds comes behind.
 CHECKPOINT_PHASES = ("wait", "freeze", "dump", "connections", "capture", "drain", "keep", "partner",
@@ -61,6 +61,18 @@ class Sum:
         self.attribution_j += off.attribution_j
         self.estimates += off.sensor_j is None
         self.sensor_j += off.sensor_j or 0.0
+
+    def add_sum(self, more):
+        """Of joules alone."""
+        for name in ("joules", "known", "unknown", "absent", "sampling_j", "sensor_j",
+                     "attribution_j", "estimates", "without_uncertainty"):
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+
+    def scaled(self, factor):
+        """So many times these joules, with their bounds."""
+        return dataclasses.replace(self, **{
+            name: getattr(self, name) * factor
+            for name in ("joules", "sampling_j", "sensor_j", "attribution_j")})
 
     def add_phase(self, phase):
         self.times += 1
@@ -276,17 +288,23 @@ class Account:
         """As "4.55 %", or "< 0.27 %" where no more than a bound is known; "-" where nothing is.
 
         "≥ 4.55 %" where something of the part is missing, and "≤ 4.55 %" where something of the
-        whole is.
+        whole is. The digits follow from what samples and charging leave open.
         """
         whole, part = self.whole.of_known, sum_.of_known
         if part is None or whole is None or not whole > 0:
             return "-"
         if self.whole.is_partial:
             most = (part if sum_.bound is None else sum_.bound) / whole * 100
-            return "-" if sum_.is_partial or most >= 100 else f"≤ {most:.2f} %"
+            return "-" if sum_.is_partial or most >= 100 else f"≤ {self._part_text(sum_, most)}"
         if sum_.bound is not None:
-            return f"< {min(sum_.bound / whole * 100, 100.0):.2f} %"
-        return f"{'≥ ' if sum_.is_partial else ''}{part / whole * 100:.2f} %"
+            return look.below(min(sum_.bound / whole * 100, 100.0), "%")
+        return ("≥ " if sum_.is_partial else "") + self._part_text(sum_, part / whole * 100)
+
+    def _part_text(self, sum_, percent):
+        if None in (sum_.parts_j, self.whole.parts_j):
+            return look.rounded(percent, "%")
+        off = sum_.sampling_j + sum_.attribution_j + percent / 100 * self.whole.sampling_j
+        return look.to_the_digits_of(percent, off / self.whole.joules * 100, "%")
 
     def sums(self, key):
         """The phases added up by `key(phase)`."""
@@ -371,24 +389,6 @@ def _holes(lines):
                               max(0.0, begin - end) if missing > 0 else 0.0)
 
 
-@dataclasses.dataclass
-class _Stretch:
-    """The program's part of an energy line, as far as its work was not lost yet."""
-
-    line: records.Energy
-    until_unix_s: float
-
-
-def _lost(lines):
-    """For each restart, in the order of the lines.
-
-    Work that an earlier restart has lost is not lost again.
-    """
-    captured_unix_s = {}  # by version, then by incarnation
-    stretches = []
-    for line in lines:
-        if isinstance(line, records.Energy):
-            stretches.append(_Stretch(line, line.end_unix_s))
 @dataclasses.dataclass(frozen=True)
 class OpenEnd:
     """A start without a line that ends it. The rules are those of StartEnds in C++."""
@@ -422,6 +422,24 @@ def _open_ends(lines):
         yield OpenEnd(start, max(0.0, until - told_to[start]) if known else None, start in closed)
 
 
+@dataclasses.dataclass
+class _Stretch:
+    """The program's part of an energy line, as far as its work was not lost yet."""
+
+    line: records.Energy
+    until_unix_s: float
+
+
+def _lost(lines):
+    """For each restart, in the order of the lines.
+
+    Work that an earlier restart has lost is not lost again.
+    """
+    captured_unix_s = {}  # by version, then by incarnation
+    stretches = []
+    for line in lines:
+        if isinstance(line, records.Energy):
+            stretches.append(_Stretch(line, line.end_unix_s))
             for phase in line.phases:
                 if phase.name == "capture" and phase.start_unix_s is not None:
                     captured = captured_unix_s.setdefault(phase.version, {})

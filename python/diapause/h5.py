@@ -46,6 +46,9 @@ def make_room(folder, path):
                           ("energy_attribution_j", "attribution_j"), ("energy_kind", "kind")):
             if energy.get(key) is not None:
                 out.attrs[name] = energy[key]
+        if energy.get("joules") is not None:
+            is_bounded = energy.get("uncertainty_j") is not None
+            out.attrs["energy_bound"] = "bound" if is_bounded else "no bound"
         try:
             for of, name, rank, array in exported.arrays(folder):
                 what = f"region '{name}'"

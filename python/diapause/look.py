@@ -65,6 +65,20 @@ def rounded(value, unit, digits=2):
     return f"{round(value / step) * step:,.{max(-math.floor(math.log10(step)), 0)}f} {unit}"
 
 
+def below(value, unit):
+    """As "< 12 J": two digits, rounded up."""
+    if not value > 0:
+        return f"< 0 {unit}"
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    # A value that has two digits stays as it is, though its binary fraction may be a little more.
+    return f"< {rounded(math.ceil(value / step - 1e-9) * step, unit)}"
+
+
+def to_the_digits_of(value, off, unit):
+    """The value alone, as digits() has it; two decimals where it is not off."""
+    return digits(value, off, unit)[0] if off > 0 else f"{value:,.2f} {unit}"
+
+
 def scale_of(seconds):
     """A unit in which so many seconds read well: (name, seconds in one)."""
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib
 import numpy as np
 
-from diapause import look, timeline
+from diapause import amounts, look, timeline
 from diapause.account import PHASES, RESTART_PHASES
 
 MOST_LANES = 16
@@ -152,7 +152,9 @@ def _draw_whole(axes, account, levels):
         if share is not None and share > 0.9 * len(label):  # else it would not fit into its part
             axes.text(left + joules / 2, 0, label, ha="center", va="center", fontsize=8.5)
         left += max(0.0, joules)
-    axes.set_title(f"whole job, {energy_text(account.whole)}", loc="left", color="#333333", pad=3)
+    parts = amounts.parts_text(account.whole) if account.whole.known else ""
+    axes.set_title(f"whole job, {joules_text(account.whole)}{parts}", loc="left", color="#333333",
+                   pad=3)
     axes.set_xlim(0, left or 1)
     axes.set_axis_off()
 
@@ -163,7 +165,8 @@ def energy_text(sum_):
     if sum_.of_known is None:
         return "unknown" if sum_.unknown else "no source"
     if sum_.bound is not None:
-        return f"< {_two_digits(sum_.bound)}"
+        prefix, factor = look.prefix_of(sum_.bound)
+        return look.below(sum_.bound / factor, f"{prefix}J")
     at_least = "≥ " if sum_.is_partial else ""
     return at_least + (f"≈ {_two_digits(sum_.of_known)}" if sum_.is_estimate
                        else look.scaled(sum_.of_known, "J"))
@@ -186,6 +189,14 @@ def joules_text(sum_):
             if error else energy_text(sum_))
 
 
+def _watts_text(account):
+    """The digits follow from how far the power may be off."""
+    off = account.whole.uncertainty_j
+    if account.whole.is_estimate or off is None:
+        return f"≈ {look.rounded(account.watts, 'W')}"
+    return look.digits(account.watts, off / account.covered_s, "W")[0]
+
+
 def _draw_bars(axes, title, bars, rows):
     """A bar for each; energy that is unknown has no bar and says so, and what is only bounded has
     an empty one up to there."""
@@ -200,11 +211,12 @@ def _draw_bars(axes, title, bars, rows):
                       linestyle=(0, (3, 2)), height=0.72)
         elif value is not None:
             axes.barh(place, value / factor, color=colour, height=0.72)
-        axes.annotate(joules_text(sum_), (max(value or 0.0, 0.0) / factor, place), xytext=(5, 0),
-                      textcoords="offset points", va="center", fontsize=8.5,
+        parts = amounts.parts_text(sum_) if sum_.known else ""
+        axes.annotate(joules_text(sum_) + parts, (max(value or 0.0, 0.0) / factor, place),
+                      xytext=(5, 0), textcoords="offset points", va="center", fontsize=7,
                       color="#888888" if value is None else "black")
     axes.set_title(title, loc="left", color="#333333")
-    axes.set_xlim(0, 1.45 * most / factor)
+    axes.set_xlim(0, 2.1 * most / factor)
     axes.set_xlabel(f"energy ({prefix}J)")
     axes.set_yticks(range(len(bars)), [look.shortened(name, 16) for name, _, _ in bars])
     axes.set_ylim(rows - 0.4, -0.6)
@@ -232,11 +244,13 @@ def time_against_energy(named_accounts):
         axes = made.subplots(gridspec_kw={"left": 0.115, "right": 0.68, "top": 1 - 0.55 / height,
                                           "bottom": 0.5 / height})
         for place, (name, account) in enumerate(known):
-            axes.plot(account.runtime_s / length, account.whole.joules / factor,
-                      look.MARKERS[place % len(look.MARKERS)],
-                      color=(look.BLACK, *look.LINES)[place % 8], markersize=9,
-                      markeredgecolor="white",
-                      label=look.shortened(name, 34), linestyle="none")
+            axes.errorbar(account.runtime_s / length, account.whole.joules / factor,
+                          (account.whole.uncertainty_j or 0.0) / factor,
+                          fmt=look.MARKERS[place % len(look.MARKERS)],
+                          color=(look.BLACK, *look.LINES)[place % 8], markersize=9,
+                          markeredgecolor="white", elinewidth=1,
+                          label=f"{look.shortened(name, 34)}\n{joules_text(account.whole)}"
+                                f"{amounts.parts_text(account.whole)}")
         axes.margins(0.18)
         axes.autoscale_view()
         axes.autoscale(False)
@@ -244,7 +258,7 @@ def time_against_energy(named_accounts):
             ends = np.array([0.0, 2 * longest])
             axes.plot(ends / length, ends * baseline.watts / factor, color="#AAAAAA",
                       linestyle=(0, (5, 4)), linewidth=1, zorder=0,
-                      label=f"{baseline.watts:.4g} W, the mean power\nof the first")
+                      label=f"{_watts_text(baseline)}, the mean power\nof the first")
         axes.set_xlabel(f"runtime ({unit})")
         axes.set_ylabel(f"energy of the whole job ({prefix}J)")
         axes.grid()

@@ -180,13 +180,13 @@ class Ledger:
 
 
 def _uncertainty(line):
-    """Lines of schema 1 have that of the samples alone."""
+    """Lines of schema 1 have that of the samples alone, so their energy has no bound."""
     parts = line.get("uncertainty")
     sampling_j = duration(line, "uncertainty_j") if parts is None else duration(parts, "sampling_j")
     if sampling_j is None:
         return None
     if parts is None:
-        return Uncertainty(sampling_j, 0.0, 0.0)
+        return Uncertainty(sampling_j, None, 0.0)
     return Uncertainty(sampling_j, duration(parts, "sensor_j"),
                        duration(parts, "attribution_j") or 0.0)
 
@@ -378,10 +378,13 @@ class Trace:
     total: str
     total_kind: str
     total_domains: list[int]  # indexes
+    accuracy: list[float | None]  # of each domain: a share; None: nobody knows
     seconds: list[float] = dataclasses.field(default_factory=list)  # since the start, of each row
     # By row and domain: joules since the start, and the seconds that they stand for.
     joules: list[list[float]] = dataclasses.field(default_factory=list)
     covered_s: list[list[float]] = dataclasses.field(default_factory=list)
+    # How far the joules may be off because samples are apart; None in a row that does not tell.
+    off_j: list[list[float] | None] = dataclasses.field(default_factory=list)
     damaged_lines: int = 0
 
 
@@ -400,9 +403,11 @@ def _trace_head(path, line):
     indexes = total.get("domains")
     parts = [i for i in (indexes if isinstance(indexes, list) else []) if type(i) is int
              and 0 <= i < len(domains)]
+    accuracy = [duration(one, "accuracy")
+                for one in (listed if isinstance(listed, list) else [])]
     return Trace(printable(str(path)), text(line, "host") or "?", started, domains,
                  text(total, "name") or "",
-                 text(total, "kind") or "modelled", parts)
+                 text(total, "kind") or "modelled", parts, accuracy)
 
 
 def _row(line, key, length):
@@ -428,6 +433,8 @@ def read_trace(path):
             trace.seconds.append(seconds)
             trace.joules.append(joules)
             trace.covered_s.append(covered)
+            off = _row(line, "o", len(trace.domains))
+            trace.off_j.append(None if off is None or min(off) < 0 else off)
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from error
     return trace

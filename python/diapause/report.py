@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from diapause import comparison, look, page, pictures, records, timeline
+from diapause import amounts, comparison, look, page, pictures, records, timeline
 from diapause.history import History
 
 MOST_VERSIONS = 200  # rows; the newest
@@ -18,44 +18,17 @@ def bytes_text(size):
     return f"{size} B" if unit == 0 else f"{value:.1f} {names[unit - 1]}"
 
 
-def joules_cell(sum_):
-    if sum_.of_known is None:
-        return page.Number("unknown" if sum_.unknown else "-")
-    if sum_.bound is not None:
-        return page.Number(f"< {look.rounded(sum_.bound, 'J')}", sum_.joules)
-    at_least = "≥ " if sum_.is_partial else ""
-    if sum_.is_estimate:
-        return page.Number(f"{at_least}≈ {look.rounded(sum_.joules, 'J')}", sum_.joules)
-    return page.Number(at_least + look.digits(sum_.joules, sum_.uncertainty_j, "J")[0], sum_.joules)
-
-
-def _uncertainty_cell(sum_):
-    off = sum_.uncertainty_j
-    if sum_.is_estimate:
-        return page.Number("no bound")
-    return page.Number("-") if off is None else page.Number(
-        f"± {look.digits(sum_.joules, off, 'J')[1] or '0.00 J'}", off)
-
-
-def _parts_cells(sum_):
-    parts = sum_.parts_j
-    if parts is None:
-        return [page.Number("-")] * 3
-    return [page.Number("not known") if part is None else page.Number(look.rounded(part, "J"), part)
-            for part in parts]
-
-
 def _share_cell(account, sum_):
     return page.Number(account.share_text(sum_), account.percent(sum_))
 
 
 def _amount_cells(account, sum_):
     return [page.Number(f"{sum_.seconds:,.3f}", sum_.seconds),
-            page.Number(bytes_text(sum_.bytes), sum_.bytes), joules_cell(sum_),
-            _uncertainty_cell(sum_), _share_cell(account, sum_)]
+            page.Number(bytes_text(sum_.bytes), sum_.bytes), *amounts.cells(sum_),
+            _share_cell(account, sum_)]
 
 
-AMOUNTS = ["seconds", "protected data", "energy", "uncertainty", "of all"]
+AMOUNTS = ["seconds", "protected data", *amounts.heads("energy"), "of all"]
 
 
 def _unit_cell(value, unit):
@@ -85,7 +58,10 @@ def date_text(unix_s):
 def _whole_table(account):
     rows = [["runtime", _unit_cell(account.runtime_s, "s")],
             ["average power", _watts_cell(account)],
-            ["energy", joules_cell(account.whole)]]
+            ["energy", amounts.cell(account.whole)],
+            ["energy may be off by", amounts.uncertainty_cell(account.whole)],
+            *([f"of that: {head}", cell]
+              for head, cell in zip(amounts.PART_HEADS, amounts.parts_cells(account.whole)))]
     return page.table("whole", ["<whole job", ""], rows)
 
 
@@ -93,8 +69,7 @@ def _phase_table(account):
     rows = [[name, page.Number(str(sum_.times), sum_.times), *_amount_cells(account, sum_)]
             for name, sum_ in account.by_phase().items()]
     for name, sum_ in (("program", account.program), ("whole job", account.whole)):
-        rows.append([name, "", "", "", joules_cell(sum_), _uncertainty_cell(sum_),
-                     _share_cell(account, sum_)])
+        rows.append([name, "", "", "", *amounts.cells(sum_), _share_cell(account, sum_)])
     return page.table("phases", ["<phase", "times", *AMOUNTS], rows, sums=2)
 
 
@@ -107,19 +82,18 @@ def _domain_table(account):
         kinds = sorted({source.kind for source in account.sources if source.domain == domain})
         share = (_share_cell(account, whole) if account.is_covered(domain)
                  else page.Number("not in the total"))
-        rows.append([domain, " and ".join(kinds), joules_cell(whole), _uncertainty_cell(whole),
-                     share, joules_cell(phases), _uncertainty_cell(phases)])
+        for what, sum_, of_all in (("whole job", whole, share),
+                                   ("checkpoints and restarts", phases, page.Number(""))):
+            rows.append([domain, " and ".join(kinds), what, *amounts.cells(sum_), of_all])
     return page.heading("By domain") + page.table(
-        "domains", ["<domain", "<known as", "energy", "uncertainty", "of all",
-                    "checkpoints and restarts", "uncertainty"], rows)
+        "domains", ["<domain", "<known as", "<for", *amounts.heads("energy"), "of all"], rows)
 
 
 def _uncertainty_table(account):
-    rows = [[name, _uncertainty_cell(sum_), *_parts_cells(sum_)]
+    rows = [[name, amounts.uncertainty_cell(sum_), *amounts.parts_cells(sum_)]
             for name, sum_ in (("whole job", account.whole), ("program", account.program),
                                ("phases", account.all_phases))]
-    return page.table("uncertainty", ["<of", "together", "samples are apart", "the source itself",
-                                      "who is charged"], rows)
+    return page.table("uncertainty", ["<of", "together", *amounts.PART_HEADS], rows)
 
 
 def _level_table(account):
@@ -183,13 +157,15 @@ def _comparison_table(named):
     rows = []
     for name, account in named:
         cells = []
-        amounts = (_unit_cell(account.runtime_s, "s"), _watts_cell(account),
-                   joules_cell(account.whole))
-        for cell, change in zip(amounts, comparison.changes(account, base)):
+        values = (_unit_cell(account.runtime_s, "s"), _watts_cell(account),
+                  amounts.cell(account.whole))
+        for cell, change in zip(values, comparison.changes(account, base)):
             cells += [cell, _change_cell(None if account is base else change)]
-        rows.append([name, *cells, account.kind or "no source", account.ledger.path])
-    heads = ["<job", "runtime", "change", "average power", "change", "energy", "change", "<how",
-             "<ledger"]
+        rows.append([name, *cells, amounts.uncertainty_cell(account.whole),
+                     *amounts.parts_cells(account.whole), account.kind or "no source",
+                     account.ledger.path])
+    heads = ["<job", "runtime", "change", "average power", "change", "energy", "change",
+             *amounts.heads("")[1:], "<how", "<ledger"]
     return page.table("comparison", heads, rows)
 
 
@@ -211,21 +187,12 @@ def notes_of(account):
         shared = (f"Whole nodes, shared with others: {account.sharing.others_percent:.0f} % of the "
                   "processor time was used by others")
         if account.sharing.job:
-            part = pictures.joules_text(account.sharing.job)
+            part = amounts.text(account.sharing.job)
             shared += (f"; by processor time the job's part is {part}, if processors draw at most "
                        "twice as much for one program as for another")
         texts.append(shared + ".")
     for parts in sorted({line.told_apart_by for line in account.ledger.energy
                          if line.told_apart_by}):
-    for end in account.open_ends:
-        seconds = "" if end.seconds is None else f"{end.seconds:.2f} s"
-        texts.append(
-            f"Start {end.incarnation} lacks its last energy lines: what it used in "
-            f"{'its last ' + seconds if seconds else 'all its time'} is in no number."
-            if end.was_closed else
-            f"Start {end.incarnation} has no line that ends it: it was killed, it still runs, or "
-            "the end of the ledger is missing; what it used after its last line"
-            f"{', for at most ' + seconds + ',' if seconds else ''} is in no number.")
         texts.append(
             f"Phases are told apart by {parts}, calibrated against the slower meter of the total.")
     for boards in sorted({one for line in account.ledger.energy for one in line.left_out}):
@@ -250,6 +217,15 @@ def notes_of(account):
     if account.missing_lines:
         texts.append(f"At least {account.missing_lines} lines of the ledger are missing, of "
                      f"{account.missing_s:.3f} s: the energy of that time is in no number.")
+    for end in account.open_ends:
+        seconds = "" if end.seconds is None else f"{end.seconds:.2f} s"
+        texts.append(
+            f"Start {end.incarnation} lacks its last energy lines: what it used in "
+            f"{'its last ' + seconds if seconds else 'all its time'} is in no number."
+            if end.was_closed else
+            f"Start {end.incarnation} has no line that ends it: it was killed, it still runs, or "
+            "the end of the ledger is missing; what it used after its last line"
+            f"{', for at most ' + seconds + ',' if seconds else ''} is in no number.")
     if account.ledger.lost_lines:
         texts.append(f"{account.ledger.lost_lines} lines of the ledger could not be written while "
                      "the job ran, and are lost.")
@@ -268,7 +244,7 @@ def _lost_text(lost):
         return begin + "how much work was done again is not known, no line tells of its capture."
     if lost.seconds < 0.005:
         return begin + "no work that a line tells of was for nothing."
-    joules = f" and {joules_cell(lost.joules).text}" if lost.joules.known else ""
+    joules = f" and {amounts.text(lost.joules)}" if lost.joules.known else ""
     return begin + f"{lost.seconds:.2f} s{joules} of the program were for nothing."
 
 
@@ -298,7 +274,8 @@ def pictures_of(account, traces, named):
             + ("" if curves else " Nothing of it was recorded while the job ran."))
     made["energy"] = (
         pictures.energy_by_phase_and_level(account), "Energy by phase and by level",
-        "±: samples apart in time, the source itself, and who is charged, together.")
+        "±: together; in brackets its parts: samples apart in time + the source itself + who is "
+        "charged.")
     if len(named) > 1:
         made["jobs"] = (pictures.time_against_energy(named), "Runtime and energy of several jobs",
                         "Above the dashed line a job drew more power than the first, below it "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/text.hpp"
 #include "energy/total.hpp"
@@ -10,6 +11,23 @@
 namespace diapause::cli {
 
 namespace {
+
+// Returns what a value is below, with two digits.
+std::string below_text(double value, const char* unit) {
+  if (!(value > 0)) return fmt::format("< 0 {}", unit);
+  const double step = std::pow(10.0, std::floor(std::log10(value)) - 1);
+  // A value that has two digits stays as it is, though its binary fraction may be a little more.
+  return "< " + rounded_text(std::ceil(value / step - 1e-9) * step, 2, unit);
+}
+
+// Returns a part of the whole as text. Its digits follow from what samples and charging leave open;
+// the source is off by the same share of both.
+std::string part_text(const Joules& part, const Joules& whole, double percent) {
+  if (part.doubted < part.known || whole.doubted < whole.known)
+    return rounded_text(percent, 2, "%");
+  const double off = part.sampling + part.attribution + percent / 100 * whole.sampling;
+  return to_the_digits_of(percent, off / whole.sum * 100, "%");
+}
 
 std::string level_text(const PhaseKey& key) {
   if (key.of_restart) return "restart";
@@ -25,7 +43,7 @@ std::optional<double> only_bound(const Joules& joules) {
 }
 
 std::string joules_text(const Joules& joules) {
-  if (const auto bound = only_bound(joules)) return "< " + rounded_text(*bound, 2, "J");
+  if (const auto bound = only_bound(joules)) return below_text(*bound, "J");
   if (joules.known == 0) return joules.unknown > 0 ? "unknown" : "-";
   const std::string at_least = joules.is_partial() ? ">= " : "";
   if (joules.is_estimate()) return at_least + "~ " + rounded_text(joules.sum, 2, "J");
@@ -46,11 +64,11 @@ std::string share_text(const Joules& joules, const EnergySummary& energy) {
   if (!whole || !(*whole > 0) || !part) return "-";
   if (energy.whole.is_partial()) {
     const double most = only_bound(joules).value_or(*part) / *whole * 100;
-    return joules.is_partial() || most >= 100 ? "-" : fmt::format("<= {:.2f} %", most);
+    return joules.is_partial() || most >= 100 ? "-" : "<= " + part_text(joules, energy.whole, most);
   }
   if (const auto bound = only_bound(joules))
-    return fmt::format("< {:.2f} %", std::min(*bound / *whole * 100, 100.0));
-  return fmt::format("{}{:.2f} %", joules.is_partial() ? ">= " : "", *part / *whole * 100);
+    return below_text(std::min(*bound / *whole * 100, 100.0), "%");
+  return (joules.is_partial() ? ">= " : "") + part_text(joules, energy.whole, *part / *whole * 100);
 }
 
 bool is_covered_by(const std::string& total, const std::string& domain) {
@@ -75,6 +93,23 @@ std::string parts_text(const Joules& joules) {
   return fmt::format("{} as samples are apart, {} by the source itself, {} by who is charged",
                      rounded_text(joules.sampling, 2, "J"), sensor,
                      rounded_text(joules.attribution, 2, "J"));
+}
+
+std::array<std::string, 3> part_cells(const Joules& joules) {
+  if (joules.known == 0 || joules.doubted < joules.known) {
+    const char* const none = joules.known == 0 ? "-" : "no bound";
+    return {none, none, none};
+  }
+  return {rounded_text(joules.sampling, 2, "J"),
+          joules.is_estimate() ? "no bound" : rounded_text(joules.sensor, 2, "J"),
+          rounded_text(joules.attribution, 2, "J")};
+}
+
+std::string short_parts_text(const Joules& joules) {
+  if (joules.known == 0) return "";
+  if (joules.doubted < joules.known) return " (without a bound)";
+  const auto cells = part_cells(joules);
+  return fmt::format(" (off by: samples {}, source {}, charging {})", cells[0], cells[1], cells[2]);
 }
 
 const char* activity_of(const PhaseKey& key) { return key.of_restart ? "restart" : "checkpoint"; }

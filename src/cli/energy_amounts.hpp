@@ -1,6 +1,7 @@
 // Writes amounts of energy as text, and sums phases up by level.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,12 @@ std::string kind_of(const EnergySummary& energy, const std::string& domain);
 // Returns the bound of the error by cause, such as "2.0 J as samples are apart, 25 J by the source
 // itself, 4.0 J by who is charged".
 std::string parts_text(const Joules& joules);
+// Returns the same for a line that goes on, as " (off by: samples 2.0 J, source 25 J, charging 4.0
+// J)". The text is empty if the joules do not tell.
+std::string short_parts_text(const Joules& joules);
+// These are the heads of the three columns that stand beside joules in a table, and their cells.
+inline constexpr std::array<const char*, 3> kPartHeads = {"SAMPLING", "SENSOR", "CHARGED"};
+std::array<std::string, 3> part_cells(const Joules& joules);
 
 const char* activity_of(const PhaseKey& key);
 

@@ -149,6 +149,9 @@ json levels_json(const EnergySummary& energy) {
     const Joules of_gb = per_gb(sum);
     level["j_per_gb"] = or_null(of_gb.complete());
     level["j_per_gb_off"] = or_null(of_gb.uncertainty());
+    json parts = json::object();
+    put_joules(parts, of_gb);
+    if (parts.contains("uncertainty")) level["j_per_gb_uncertainty"] = parts["uncertainty"];
     levels.push_back(std::move(level));
   }
   return levels;

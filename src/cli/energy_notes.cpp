@@ -38,14 +38,14 @@ std::string slowed_text(const EnergySummary& energy) {
 
 // Returns how far the energy may be off, by cause.
 std::string uncertainty_text(const EnergySummary& energy) {
-  const auto parts = [](const char* what, const Joules& joules) {
-    return fmt::format("off by at most, {}: {}\n", what, parts_text(joules));
-  };
   if (energy.whole.known == 0) return "";
   std::string text;
-  if (energy.whole.doubted > 0) text += parts("whole job", energy.whole);
   if (const Joules phases = energy.all_phases().joules; phases.doubted > 0)
-    text += parts("its phases", phases);
+    text += fmt::format("all phases: {}, off by at most: {}\n", joules_text(phases),
+                        parts_text(phases));
+  text +=
+      "SAMPLING: samples are apart; SENSOR: the source itself, or its model; CHARGED: who is "
+      "charged\n";
   if (energy.whole.is_estimate()) {
     text +=
         "energies with ~ are estimates without a bound, as nobody knows how far they are off; "
@@ -95,7 +95,7 @@ std::string sharing_text(const EnergySummary& energy) {
                     "; by processor time\nthe job's part is {}, if processors draw at most twice "
                     "as much for one program "
                     "as for another\n",
-                    joules_text(*job));
+                    joules_text(*job) + short_parts_text(*job));
 }
 
 // Returns what the ledger lacks, and what it has twice.
@@ -140,9 +140,11 @@ std::string lines_text(const EnergySummary& energy) {
 std::string slurm_text(const NamedEnergy& job) {
   if (!job.slurm) return "";
   const SlurmEnergy& slurm = *job.slurm;
-  std::string text = fmt::format("by Slurm's accounting (ConsumedEnergy of {}): {} in {}",
-                                 fmt::join(slurm.jobs, ", "), rounded_text(slurm.joules, 3, "J"),
-                                 fmt::format("{:.2f} s", slurm.seconds));
+  std::string text = fmt::format(
+      "by Slurm's accounting (ConsumedEnergy of {}): {} in {}, without a "
+      "bound",
+      fmt::join(slurm.jobs, ", "), rounded_text(slurm.joules, 3, "J"),
+      fmt::format("{:.2f} s", slurm.seconds));
   const auto watts = job.energy.watts();
   if (!(slurm.seconds > 0) || !watts || !(*watts > 0)) return printable(text) + "\n";
   const double slurm_w = slurm.joules / slurm.seconds;
@@ -165,8 +167,8 @@ std::string rework_text(const Rework& rework) {
   } else if (rework.joules.known == 0) {
     text += fmt::format("{:.2f} s of the program were for nothing", rework.seconds);
   } else {
-    text += fmt::format("{:.2f} s and {} of the program were for nothing", rework.seconds,
-                        joules_text(rework.joules));
+    text += fmt::format("{:.2f} s and {}{} of the program were for nothing", rework.seconds,
+                        joules_text(rework.joules), short_parts_text(rework.joules));
   }
   if (rework.unaccounted_s) {
     text += fmt::format(", and what it did after its last line, {:.2f} s before this start",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/energy_advice.hpp"
 #include "cli/energy_amounts.hpp"
@@ -21,6 +22,9 @@ constexpr std::string_view kPhases[] = {"wait",    "freeze",  "dump",      "conn
                                         "drain",   "keep",    "partner",   "parity",      "encode",
                                         "global",  "publish", "inventory", "verify",      "fetch",
                                         "rebuild", "restore"};
+
+constexpr const char* kParts[] = {"  off by sampling", "  off by the source",
+                                  "  off by who is charged"};
 
 std::string change_text(const std::optional<Change>& change) {
   if (!change) return "-";
@@ -57,24 +61,38 @@ std::string watts_text(std::span<const EnergySummary> runs) {
   return off ? value_text(watts, *off / seconds, "W") : rounded_text(watts, 3, "W");
 }
 
-std::string mean_text(std::span<const EnergySummary> runs) {
+Joules mean_joules(std::span<const EnergySummary> runs) {
   Joules joules;
   for (const EnergySummary& run : runs) joules.add(run.whole);
-  return joules_text(part_of(joules, static_cast<double>(runs.size())));
+  return part_of(joules, static_cast<double>(runs.size()));
 }
 
 Table::Column right(const char* head) { return {head, Align::right}; }
 
+void add_energy_columns(std::vector<Table::Column>& columns) {
+  columns.push_back(right("ENERGY"));
+  for (const char* const head : kPartHeads) columns.push_back(right(head));
+}
+
+// Adds joules and the three parts of their bound to the cells of a row.
+void add_energy_cells(std::vector<std::string>& row, const Joules& joules) {
+  row.push_back(joules_text(joules));
+  const auto parts = part_cells(joules);
+  row.insert(row.end(), parts.begin(), parts.end());
+}
+
 Table table_of(std::vector<Table::Column> columns) {
-  for (const char* const head : {"SECONDS", "BYTES", "ENERGY", "OF ALL"})
-    columns.push_back(right(head));
+  columns.insert(columns.end(), {right("SECONDS"), right("BYTES")});
+  add_energy_columns(columns);
+  columns.push_back(right("OF ALL"));
   return Table(std::move(columns));
 }
 
 void add_amount(Table& table, std::vector<std::string> row, const Amount& amount,
                 const EnergySummary& energy) {
-  row.insert(row.end(), {fmt::format("{:.3f}", amount.seconds), bytes_text(amount.bytes),
-                         joules_text(amount.joules), share_text(amount.joules, energy)});
+  row.insert(row.end(), {fmt::format("{:.3f}", amount.seconds), bytes_text(amount.bytes)});
+  add_energy_cells(row, amount.joules);
+  row.push_back(share_text(amount.joules, energy));
   table.add(std::move(row));
 }
 
@@ -89,43 +107,50 @@ std::string by_phase(const EnergySummary& energy) {
   for (const auto& [key, sum] : sums) {
     add_amount(table, {printable(key.second), fmt::format("{}", sum.times)}, sum, energy);
   }
-  table.add(
-      {"program", "", "", "", joules_text(energy.program), share_text(energy.program, energy)});
-  table.add({"whole job", "", "", "", joules_text(energy.whole), share_text(energy.whole, energy)});
+  const std::pair<const char*, const Joules*> others[] = {{"program", &energy.program},
+                                                          {"whole job", &energy.whole}};
+  for (const auto& [name, joules] : others) {
+    std::vector<std::string> row = {name, "", "", ""};
+    add_energy_cells(row, *joules);
+    row.push_back(share_text(*joules, energy));
+    table.add(std::move(row));
+  }
   return table.text();
 }
 
 std::string by_level(const EnergySummary& energy) {
-  Table table({{"LEVEL"},
-               right("VERSIONS"),
-               right("SECONDS"),
-               right("BYTES"),
-               right("ENERGY"),
-               right("OF ALL"),
-               right("FOR A GB")});
+  Table table = table_of({{"LEVEL"}, right("VERSIONS")});
+  std::vector<Table::Column> columns = {{"FOR A GB OF"}};
+  add_energy_columns(columns);
+  Table of_gb(std::move(columns));
   for (const LevelSum& one : sums_of_levels(energy)) {
     const Amount sum = one.group.sum();
-    table.add({one.name, fmt::format("{}", one.group.versions()),
-               fmt::format("{:.3f}", sum.seconds), bytes_text(sum.bytes), joules_text(sum.joules),
-               share_text(sum.joules, energy), joules_text(per_gb(sum))});
+    add_amount(table, {one.name, fmt::format("{}", one.group.versions())}, sum, energy);
+    std::vector<std::string> row = {one.name};
+    add_energy_cells(row, per_gb(sum));
+    of_gb.add(std::move(row));
   }
-  return table.text();
+  return table.text() + "\n" + of_gb.text();
 }
 
 // Returns a table of the domains, if there is more to tell than the total.
 std::string by_domain(const EnergySummary& energy) {
   const auto& domains = energy.domains;
   if (domains.empty() || (domains.size() == 1 && domains.begin()->first == energy.total)) return "";
-  Table table({{"DOMAIN"},
-               {"KNOWN AS"},
-               right("ENERGY"),
-               right("OF ALL"),
-               right("CHECKPOINTS AND RESTARTS")});
+  std::vector<Table::Column> columns = {{"DOMAIN"}, {"KNOWN AS"}, {"FOR"}};
+  add_energy_columns(columns);
+  columns.push_back(right("OF ALL"));
+  Table table(std::move(columns));
   for (const auto& [domain, sum] : domains) {
-    const std::string share =
-        is_covered_by(energy.total, domain) ? share_text(sum.whole, energy) : "not in the total";
-    table.add({printable(domain), kind_of(energy, domain), joules_text(sum.whole), share,
-               joules_text(sum.phases)});
+    const bool is_covered = is_covered_by(energy.total, domain);
+    const std::pair<const char*, const Joules*> both[] = {{"whole job", &sum.whole},
+                                                          {"its phases", &sum.phases}};
+    for (const auto& [what, joules] : both) {
+      std::vector<std::string> row = {printable(domain), kind_of(energy, domain), what};
+      add_energy_cells(row, *joules);
+      row.push_back(is_covered ? share_text(*joules, energy) : "not in the total");
+      table.add(std::move(row));
+    }
   }
   return table.text();
 }
@@ -147,6 +172,8 @@ std::string whole_text(const EnergySummary& energy, std::span<const NamedEnergy>
     table.add({"runtime", seconds_text(energy.seconds)});
     table.add({"average power", watts_text(std::span(&energy, 1))});
     table.add({"energy", joules_text(energy.whole)});
+    const auto parts = part_cells(energy.whole);
+    for (std::size_t i = 0; i < parts.size(); ++i) table.add({kParts[i], parts[i]});
     return table.text();
   }
   const std::vector<EnergySummary> others = summaries_of(baselines);
@@ -158,8 +185,12 @@ std::string whole_text(const EnergySummary& energy, std::span<const NamedEnergy>
              change_text(with.runtime_change)});
   table.add({"average power", watts_text(std::span(&energy, 1)), watts_text(others),
              change_text(with.watts_change)});
+  const Joules mean = mean_joules(others);
   table.add(
-      {"energy", joules_text(energy.whole), mean_text(others), change_text(with.joules_change)});
+      {"energy", joules_text(energy.whole), joules_text(mean), change_text(with.joules_change)});
+  const auto parts = part_cells(energy.whole), mean_parts = part_cells(mean);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    table.add({kParts[i], parts[i], mean_parts[i], ""});
   return table.text();
 }
 
@@ -170,8 +201,8 @@ std::string advice_text(const Advice& advice, const EnergySummary& energy) {
   if (percent && advice.is_at_most)
     share = fmt::format(" (at most {})", share_text(advice.saves, energy));
   if (percent && !advice.is_at_most) share = fmt::format(" ({})", rounded_text(*percent, 2, "%"));
-  return fmt::format("to save {}{}{}: {}; {}\n", at_most, joules_text(advice.saves), share,
-                     advice.what, advice.how_sure);
+  return fmt::format("to save {}{}{}{}: {}; {}\n", at_most, joules_text(advice.saves),
+                     short_parts_text(advice.saves), share, advice.what, advice.how_sure);
 }
 
 // Returns text as one cell of a spreadsheet, which would compute what begins with one of "=+-@".

@@ -107,10 +107,10 @@ std::string shares_table(const PlanReport& report) {
   for (const Schedule& schedule : report.schedules) {
     last.push_back(duration_text(schedule.plan.wall_per_work() * 3600));
     last.push_back(
-        fmt::format("{:.4g} kWh", schedule.plan.cost.watts_per_work(report.job.powers) / 1000));
+        "~ " + rounded_text(schedule.plan.cost.watts_per_work(report.job.powers) / 1000, 3, "kWh"));
   }
   table.add(last);
-  return table.text();
+  return table.text() + kJoulesAre + "\n";
 }
 
 plan_json_t level_json(const model::Level& level) {
@@ -223,6 +223,7 @@ std::string plan_json(const PlanReport& report) {
   const model::Powers& powers = report.job.powers;
   plan_json_t all = {
       {"schema", 1}, {"kind", "plan"}, {"nodes", report.job.nodes}, {"bytes", report.job.bytes}};
+  all["joules_are"] = kJoulesAre;
   all["powers_w"] = {{"compute", powers.compute_w},
                      {"checkpoint", powers.checkpoint_w},
                      {"restart", powers.restart_w},

@@ -112,8 +112,17 @@ std::string measures_table(const std::string& head, const std::vector<Measure>& 
   Table table({{head}, {"mean", Align::right}, {"95 % of the mean lies within", Align::right}});
   for (const Measure& measure : measures) {
     const Estimate estimate = estimate_of(measure, histories);
+    const double half = estimate.half_width;
+    if (measure.unit == "J") {
+      const bool is_told = estimate.count > 1 && half > 0;
+      table.add({measure.name,
+                 "~ " + (is_told ? to_the_digits_of(estimate.mean, half, "J")
+                                 : rounded_text(estimate.mean, 3, "J")),
+                 is_told ? "+- " + rounded_text(half, 2, "J") : "-"});
+      continue;
+    }
     table.add({measure.name, value_text(measure, estimate.mean),
-               estimate.count < 2 ? "-" : "+- " + value_text(measure, estimate.half_width)});
+               estimate.count < 2 ? "-" : "+- " + value_text(measure, half)});
   }
   return table.text();
 }
@@ -145,7 +154,7 @@ std::string simulation_text(const SimulationSetup& setup, const std::vector<Hist
                                  setup.model.nodes, schedule_text(setup));
   text += measures_table("share of time", time_measures(), histories) + "\n";
   text += measures_table("share of energy", energy_measures(), histories) + "\n";
-  text += measures_table("in all", whole_measures(setup), histories);
+  text += measures_table("in all", whole_measures(setup), histories) + kJoulesAre + "\n";
   if (setup.expected_wall_per_work) {
     text += fmt::format("\nby formula, a second of work takes {:.5g} s\n",
                         *setup.expected_wall_per_work);
@@ -167,6 +176,7 @@ std::string simulation_json(const SimulationSetup& setup, const std::vector<Hist
   all["energy"] = measures_json(energy_measures(), histories);
   all["whole"] = measures_json(whole_measures(setup), histories);
   if (setup.expected_wall_per_work) all["expected_time_per_work"] = *setup.expected_wall_per_work;
+  all["joules_are"] = kJoulesAre;
   all["notes"] = setup.model.notes;
   return all.dump(2, ' ', false, simulation_json_t::error_handler_t::replace);
 }

@@ -9,6 +9,10 @@
 
 namespace diapause::cli {
 
+// What plans and simulations say of their joules.
+inline constexpr const char* kJoulesAre =
+    "joules follow from powers that were given or assumed, so they have no bound";
+
 std::string bytes_text(std::uint64_t bytes);     // like "1.5 MiB"
 std::string bytes_or_dash(std::uint64_t bytes);  // the same, and "-" for none
 std::string time_text(std::uint64_t unix_ns);    // the local time, like "2026-03-04 15:06:07"

@@ -18,6 +18,11 @@ def phase(name, version, level, joules, start_unix_s=0):
         {} if joules is ... else {"joules": joules and {"total": joules}})
 
 
+def sampled(sampling_j):
+    """Off by nothing else than what samples have missed."""
+    return {"uncertainty": {"sampling_j": sampling_j, "sensor_j": 0.0, "attribution_j": 0.0}}
+
+
 def line(seconds, program, phases, end=0, incarnation=1, gap_s=0.0):
     """Of a machine with a meter; the whole is what it must be."""
     whole = program + sum((p["joules"] or {"total": 0})["total"] for p in phases)
@@ -55,10 +60,13 @@ class EnergyTest(CommandTest):
     def energy(self, *arguments, status=0):
         return self.diapause("energy", "heat", *arguments, tiers=self.tiers, status=status)
 
+    def rows(self, head):
+        return [" ".join(row.split()) for row in self.energy()[0].splitlines()
+                if row.startswith(head)]
+
     def row(self, head):
-        rows = [row for row in self.energy()[0].splitlines() if row.startswith(head)]
-        self.assertEqual(len(rows), 1, rows)
-        return " ".join(rows[0].split())
+        (row,) = self.rows(head)
+        return row
 
     def test_program_and_phases_add_up_to_the_whole(self):
         self.leave(RUN)
@@ -71,20 +79,23 @@ class EnergyTest(CommandTest):
     def test_tables_tell_of_phases_levels_and_versions(self):
         self.leave(RUN)
         self.assertEqual(self.row("average power"), "average power ~ 110 W")
-        self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB ~ 500 J 4.55 %")
-        self.assertEqual(self.row("level 4"),
-                         "level 4 1 1.000 1.0 KiB ~ 1000 J 9.09 % ~ 980000000 J")
+        self.assertEqual(self.row("capture"),
+                         "capture 1 1.000 1.0 KiB ~ 500 J no bound no bound no bound 4.5 %")
+        self.assertEqual(self.rows("level 4"),
+                         ["level 4 1 1.000 1.0 KiB ~ 1000 J no bound no bound no bound 9.1 %",
+                          "level 4 ~ 980000000 J no bound no bound no bound"])
         self.assertEqual(self.row("     10  checkpoint"),
-                         "10 checkpoint 2.000 1.0 KiB ~ 1500 J 13.64 %")
-        self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB ~ 500 J 4.55 %")
+                         "10 checkpoint 2.000 1.0 KiB ~ 1500 J no bound no bound no bound 14 %")
+        self.assertEqual(self.row("     10  restart"),
+                         "10 restart 1.000 1.0 KiB ~ 500 J no bound no bound no bound 4.5 %")
         self.assertIn("node (measured: hwmon node)", self.energy()[0])
 
     def test_uncertainty_and_the_clock_stand_with_the_energy(self):
-        one = phase("global", 1, 4, 100.0) | {
-            "uncertainty_j": 2.5,
+        one = phase("global", 1, 4, 100.0) | sampled(2.5) | {
             "slowed": {"actuator": "emulated", "asked": 0.85, "obtained": 0.8}}
         self.leave([line(10.0, 900.0, [one])])
-        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100.0 +- 2.5 J 10.00 %")
+        self.assertEqual(self.row("global"),
+                         "global 1 1.000 1.0 KiB 100.0 +- 2.5 J 2.5 J 0 J 0 J 10 %")
         self.assertIn("1 of 1 times global ran at 0.800 of the base clock or more (0.850 asked "
                       "for; actuator: emulated)", self.energy()[0])
         (told,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
@@ -99,10 +110,18 @@ class EnergyTest(CommandTest):
                          "ends_j": [1.0, 2.0]}
         one["sources"] = [SOURCES[0] | {"accuracy": 0.05, "accuracy_source": "a data sheet"}]
         self.leave([one | {"schema": 2}])
-        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100 +- 31 J 10.00 %")
+        self.assertEqual(self.row("global"),
+                         "global 1 1.000 1.0 KiB 100 +- 31 J 2.0 J 25 J 4.0 J 10.0 %")
         out = self.energy()[0]
-        self.assertIn("off by at most, its phases: 2.0 J as samples are apart, 25 J by the source "
-                      "itself, 4.0 J by who", out)
+        self.assertIn("all phases: 100 +- 31 J, off by at most: 2.0 J as samples are apart, 25 J "
+                      "by the source itself, 4.0 J by who", out)
+        self.assertEqual([self.row(f"  off by {what}").split(" ")[-2:]
+                          for what in ("sampling", "the source", "who is charged")],
+                         [["3.0", "J"], ["50", "J"], ["0", "J"]])
+        self.assertEqual(self.row("whole job "), "whole job 1000 +- 50 J 3.0 J 50 J 0 J 100.0 %")
+        (level,) = self.report("energy", "heat", tiers=self.tiers)["levels"]
+        self.assertEqual(level["j_per_gb_uncertainty"],
+                         {name: value / 1.024e-6 for name, value in off["uncertainty"].items()})
         self.assertIn("hwmon node node: off by up to 5 %: a data sheet", out)
         (told,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
         self.assertEqual((told["uncertainty_j"], told["uncertainty"]), (31.0, off["uncertainty"]))
@@ -114,26 +133,27 @@ class EnergyTest(CommandTest):
         one["whole"] |= {"uncertainty": {"sampling_j": 3.0, "sensor_j": None, "attribution_j": 0.0},
                          "ends_j": [1.0, 2.0]}
         self.leave([one | {"schema": 2}])
-        self.assertEqual(self.row("whole job "), "whole job ~ 990 J 100.00 %")
+        self.assertEqual(self.row("whole job "), "whole job ~ 990 J 3.0 J no bound 0 J 100.0 %")
         self.assertIn("estimates without a bound", self.energy()[0])
         self.assertNotIn("uncertainty_j", self.report("energy", "heat", tiers=self.tiers)["whole"])
 
     def test_what_is_no_more_than_its_uncertainty_is_said_to_be_below_their_sum(self):
-        self.leave([line(10.0, 990.0, [phase("keep", 1, 1, 10.0) | {"uncertainty_j": 15.0}])])
-        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB < 25 J < 2.50 %")
+        self.leave([line(10.0, 990.0, [phase("keep", 1, 1, 10.0) | sampled(15.0)])])
+        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB < 25 J 15 J 0 J 0 J < 2.5 %")
         (one,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
         self.assertEqual((one["joules"], one["uncertainty_j"]), (10, 15))
 
     def test_bounds_of_versions_are_added(self):
-        phases = [phase("keep", version, 1, 10.0) | {"uncertainty_j": 5.0}
+        phases = [phase("keep", version, 1, 10.0) | sampled(5.0)
                   for version in range(1, 10)]
         self.leave([line(10.0, 910.0, phases)])
-        self.assertEqual(self.row("keep"), "keep 9 9.000 9.0 KiB 90 +- 50 J 9.00 %")
+        self.assertEqual(self.row("keep"), "keep 9 9.000 9.0 KiB 90 +- 50 J 45 J 0 J 0 J 9.0 %")
 
     def test_work_that_was_lost_is_named(self):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
-        self.assertIn("start 2 went back to version 10: 20.00 s and ~ 2000 J of the program were "
-                      "for nothing, and what it did after its last line, 5.00 s before this start",
+        self.assertIn("start 2 went back to version 10: 20.00 s and ~ 2000 J (without a bound) "
+                      "of the program were for nothing, and what it did after its last line, 5.00 "
+                      "s before this start",
                       self.energy()[0])
 
     def test_in_hindsight_the_schedule_is_compared_with_the_best(self):
@@ -241,11 +261,14 @@ class EnergyTest(CommandTest):
                    for name in ("package", "dram", "gpu")]
         self.leave([line(10.0, 1.0, []) | {"total": "package+dram", "sources": sources,
                                            "whole": whole, "phases": [keep]}])
-        table = self.energy()[0].split("DOMAIN")[1].splitlines()[1:5]
-        rows = {row.split()[0]: " ".join(row.split()) for row in table}
-        self.assertEqual(rows["package"], "package measured 240 +- 12 J 80.00 % 30.0 +- 3.0 J")
-        self.assertEqual(rows["dram"], "dram measured ~ 60 J 20.00 % unknown")
-        self.assertEqual(rows["gpu"], "gpu measured ~ 7.0 J not in the total unknown")
+        table = self.energy()[0].split("DOMAIN")[1].splitlines()[1:9]
+        rows = [" ".join(row.split()) for row in table]
+        for row in ("package measured whole job 240 +- 12 J 1.0 J 11 J 0 J 80 %",
+                    "package measured its phases 30.0 +- 3.0 J 1.0 J 1.0 J 1.0 J 10 %",
+                    "dram measured whole job ~ 60 J 1.0 J no bound 0 J 20 %",
+                    "dram measured its phases unknown - - - -",
+                    "gpu measured whole job ~ 7.0 J no bound no bound no bound not in the total"):
+            self.assertIn(row, rows)
         out = self.report("energy", "heat", tiers=self.tiers)
         told = {one["domain"]: one for one in out["domains"]}
         package = told["package"]
@@ -273,6 +296,25 @@ class EnergyTest(CommandTest):
         self.assertEqual((out["missing_lines"], out["repeated_lines"]), (0, 22))
         self.assertIn("22 lines of the ledger are there twice, and count once", self.energy()[0])
 
+    def test_a_ledger_that_was_cut_off_at_its_end_is_told(self):
+        opened = {"schema": 2, "event": "open", "incarnation": 1, "time_unix_s": 1000.0}
+        lines = [self.metered(1000.0, 5.0) | {"number": number, "time_unix_s": 1000.0 + 10 * number}
+                 for number in range(1, 4)]
+        closed = {"schema": 2, "event": "close", "incarnation": 1, "time_unix_s": 1030.0}
+        ledger = self.leave([opened, *lines[:2], lines[2] | {"last": True}, closed])
+        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["open_ends"], [])
+        self.assertNotIn("start 1", self.energy()[0])
+        ledger.write_text("".join(json.dumps(one) + "\n" for one in [opened, *lines[:2]]))
+        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["open_ends"],
+                         [{"incarnation": 1, "was_closed": False, "seconds": None}])
+        self.assertIn("start 1 has no line that ends it", self.energy()[0])
+        ledger.write_text("".join(json.dumps(one) + "\n" for one in [opened, *lines[:2], closed]))
+        out = self.report("energy", "heat", tiers=self.tiers)
+        self.assertEqual((out["missing_lines"], out["runtime_s"], out["gap_s"]), (1, 30, 10))
+        self.assertIn("start 1 lacks its last energy lines: what it used in its last 10.00 s",
+                      self.energy()[0])
+        self.assertRegex(self.row("energy"), "^energy >= 2000")
+
     def test_lines_that_could_not_be_written_are_told(self):
         self.leave([*RUN, {"schema": 2, "event": "lost", "time_unix_s": 1200.0, "lines": 7}])
         self.assertIn("7 lines of the ledger could not be written", self.energy()[0])
@@ -291,9 +333,11 @@ class EnergyTest(CommandTest):
         self.assertRegex(out, r"(?m)^energy .* -$")
         percent = self.report("energy", "heat", "--baseline", "plain", tiers=self.tiers)["percent"]
         self.assertEqual(percent, {"runtime": 0, "watts": None, "joules": None})
-        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB ~ 1500 J -")
-        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB ~ 50 J <= 5.00 %")
-        self.assertIn("to save at most ~ 1500 J: set async.mode", out)
+        self.assertEqual(self.row("global"),
+                         "global 1 1.000 1.0 KiB ~ 1500 J no bound no bound no bound -")
+        self.assertEqual(self.row("keep"),
+                         "keep 1 1.000 1.0 KiB ~ 50 J no bound no bound no bound <= 5.0 %")
+        self.assertIn("to save at most ~ 1500 J (without a bound): set async.mode", out)
         self.assertNotIn("percent", self.report("energy", "heat", tiers=self.tiers)["phases"][0])
 
     def test_no_advice_saves_more_than_the_job_has_used(self):
@@ -344,7 +388,7 @@ class EnergyTest(CommandTest):
         self.assertEqual([(one["level"], one["versions"], one["bytes"], one["j_per_gb"]) for one in
                           self.report("energy", "heat", tiers=self.tiers)["levels"]],
                          [(1, 1, 10**9, 8), (4, 2, 4 * 10**9, 20)])
-        self.assertTrue(self.row("level 4").endswith("~ 20 J"))
+        self.assertTrue(self.rows("level 4")[1].startswith("level 4 ~ 20 J"))
 
     def test_advice_names_what_would_save_energy_and_how_much(self):
         self.leave([line(100.0, 700.0, [phase("global", 1, 4, 200.0), phase("wait", 1, 0, 95.0),
@@ -354,11 +398,12 @@ class EnergyTest(CommandTest):
         self.assertIn("async.mode", first["what"])
         self.assertEqual((first["joules"], first["percent"], first["is_at_most"]), (200, 20, True))
         self.assertEqual(second["joules"], 95)
-        self.assertIn("to save at most ~ 200 J (at most 20.00 %): set async.mode", self.energy()[0])
+        self.assertIn("to save at most ~ 200 J (without a bound) (at most 20 %): set async.mode",
+                      self.energy()[0])
 
     def test_there_is_no_advice_where_nothing_is_to_be_saved(self):
         small = phase("global", 1, 4, 5.0)
-        unsure = phase("wait", 1, 0, 40.0) | {"uncertainty_j": 50.0}
+        unsure = phase("wait", 1, 0, 40.0) | sampled(50.0)
         self.leave([line(100.0, 955.0, [small, unsure])])
         self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["advice"], [])
 
@@ -463,7 +508,7 @@ class EnergyTest(CommandTest):
         bare = line(10.0, 0.0, []) | {"total": "", "sources": [], "program": {}, "whole": {},
                                       "phases": [phase("keep", 1, 1, ...)]}
         self.leave([bare])
-        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB - -")
+        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB - - - - -")
         self.assertEqual(self.row("runtime"), "runtime 10.00 s")
         self.assertNotIn("joules", self.report("energy", "heat", tiers=self.tiers)["whole"])
 

@@ -88,9 +88,9 @@ class JobTest(ReportTest):
                 if line}
         tables, seen = self.look()
         for row in tables["phases"][1:]:
-            self.assertTrue(told[row[0][0].split()[0]].endswith(row[6][0]),
+            self.assertTrue(told[row[0][0].split()[0]].endswith(row[9][0]),
                             (row, told[row[0][0].split()[0]]))
-        self.assertIn("< 0.21 %", [row[6][0] for row in tables["phases"]])
+        self.assertIn("< 0.21 %", [row[9][0] for row in tables["phases"]])
         self.assertIn("0.53 s of 111.00 s (0.48 %); 2 starts, 1 failure, 1 restart",
                       self.diapause("history", ledger)[0])
         page = self.page.read_text()

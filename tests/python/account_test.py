@@ -99,13 +99,32 @@ class AccountTest(unittest.TestCase):
         old = samples.phase("keep", 1, 1, 5.0) | {"uncertainty_j": 4.0}
         del old["uncertainty"]
         self.assertEqual(self.account(
-            [samples.energy(9.0, 9.0, 1.0, [old], schema=1)]).all_phases.parts_j, (4.0, 0.0, 0.0))
+            [samples.energy(9.0, 9.0, 1.0, [old], schema=1)]).all_phases.parts_j, (4.0, None, 0.0))
 
     def test_an_uncertainty_that_is_missing_is_not_taken_for_none(self):
         phases = [samples.phase("keep", 1, 1, 5.0),
                   samples.phase("keep", 2, 1, 5.0, uncertainty=None)]
         self.assertIsNone(
             self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j)
+
+    def test_a_start_without_a_line_that_ends_it_is_told(self):
+        opened = samples.event("open", 1000.0)
+        line = samples.energy(1060.0, 60.0, 6000.0, [], number=1)
+        for lines, open_ends, missing in (
+                ([opened, line], [(1, None, False)], 0),
+                ([opened], [(1, None, False)], 0),
+                ([opened, line, samples.event("open", 1065.0, 2)],
+                 [(1, 5.0, False), (2, None, False)], 0),
+                ([opened, line, samples.event("close", 1070.0)], [(1, 10.0, True)], 1),
+                ([opened, line | {"last": True}, samples.event("close", 1070.0)], [], 0),
+                ([opened, line, {"event": "close", "time_unix_s": 1070.0}], [], 0)):
+            with self.subTest(lines):
+                account = self.account(lines)
+                self.assertEqual([(end.incarnation, end.seconds, end.was_closed)
+                                  for end in account.open_ends], open_ends)
+                self.assertEqual((account.missing_lines, account.gap_s),
+                                 (missing, 10.0 * missing))
+                self.assertEqual(account.whole.is_partial, bool(missing))
 
     def test_the_restart_says_when_its_version_was_captured_if_no_other_line_does(self):
         restart = samples.event("restart", 1110.0, 3, version=7, captured_unix_s=1096.0)
@@ -140,12 +159,12 @@ class AccountTest(unittest.TestCase):
         self.assertEqual((account.whole.complete, account.whole.of_known), (None, 550.0))
         keep, large = account.by_phase()["keep"], account.by_phase()["global"]
         self.assertEqual([account.percent(keep), account.percent(large)], [None, None])
-        self.assertEqual([account.share_text(keep), account.share_text(large)], ["≤ 9.09 %", "-"])
+        self.assertEqual([account.share_text(keep), account.share_text(large)], ["≤ 9.1 %", "-"])
 
     def test_a_part_of_which_something_is_missing_has_at_least_its_share(self):
         phases = [samples.phase("keep", 1, 1, 50.0), samples.phase("keep", 2, 1, None)]
         account = self.account([samples.energy(10.0, 10.0, 950.0, phases)])
-        self.assertEqual(account.share_text(account.by_phase()["keep"]), "≥ 5.00 %")
+        self.assertEqual(account.share_text(account.by_phase()["keep"]), "≥ 5.0 %")
 
     def test_nobody_shares_a_node_in_no_time(self):
         used = {"job_s": 0.0, "others_s": 0.0, "others_most_s": 0.0}
