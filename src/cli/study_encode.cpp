@@ -342,7 +342,7 @@ class Study {
     const double times = 1.0 / cost.passes;
     fmt::print(
         R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"rms_error":{},"value_range":{},)"
-        R"("passes":{},"seconds":{},"seconds_scatter":{},{},"joules_of":{{{}}}}})"
+        R"("passes":{},"seconds":{},"seconds_scatter":{},{},{}}})"
         "\n",
         step, asked_, obtained_, trial.sizes_json(), errors.greatest, errors.rms, errors.range,
         cost.passes, cost.seconds * times, cost.scatter_s, joules_json(cost.energy, times),
@@ -354,28 +354,45 @@ class Study {
     const energy::Amount& amount = used.total;
     const bool is_known = amount.covered_s > 0;
     const energy::Total& total = sampler_->total();
-    return fmt::format(R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}")",
-                       is_known ? fmt::format("{}", amount.joules * times) : "null",
-                       amount.covered_s * times, total.name,
-                       is_known ? energy::kind_name(total) : "");
+    return fmt::format(
+        R"("joules":{},"uncertainty":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}")",
+        is_known ? fmt::format("{}", amount.joules * times) : "null",
+        is_known ? uncertainty_json(amount, times) : "null", amount.covered_s * times, total.name,
+        is_known ? energy::kind_name(total) : "");
   }
 
-  // Returns the joules of one pass. Parts of a domain are added; a domain with an unknown part is
-  // left out.
+  // All that the node used meanwhile is charged to the step. Nobody knows what was used in a gap.
+  static std::string uncertainty_json(const energy::Amount& amount, double times) {
+    const energy::Uncertainty& off = amount.off;
+    return fmt::format(
+        R"({{"sampling_j":{},"sensor_j":{},"attribution_j":{}}})", off.sampling_j * times,
+        off.is_bounded && !amount.has_gap() ? fmt::format("{}", off.sensor_j * times) : "null",
+        off.attribution_j * times);
+  }
+
+  // Returns the joules of one pass, and how far they may be off. Parts of a domain are added; a
+  // domain with an unknown part is left out.
   std::string joules_by_domain(const Cost& cost) const {
-    std::map<std::string_view, std::optional<double>> sums;
+    std::map<std::string_view, std::optional<energy::Amount>> sums;
     for (std::size_t i = 0; i < cost.energy.domains.size(); ++i) {
       const energy::Amount& amount = cost.energy.domains[i];
       auto& sum =
-          sums.try_emplace(energy::domain_name(sampler_->domains()[i].domain), 0.0).first->second;
+          sums.try_emplace(energy::domain_name(sampler_->domains()[i].domain), energy::Amount())
+              .first->second;
       if (amount.covered_s <= 0) sum.reset();
-      if (sum) *sum += amount.joules / cost.passes;
+      if (!sum) continue;
+      sum->joules += amount.joules;
+      sum->off.add(amount.off);
+      sum->gap_s = std::max(sum->gap_s, amount.gap_s);
     }
-    std::string text;
-    for (const auto& [domain, joules] : sums) {
-      if (joules) text += fmt::format("{}\"{}\":{}", text.empty() ? "" : ",", domain, *joules);
+    std::string joules, off;
+    for (const auto& [domain, sum] : sums) {
+      if (!sum) continue;
+      const char* const comma = joules.empty() ? "" : ",";
+      joules += fmt::format("{}\"{}\":{}", comma, domain, sum->joules / cost.passes);
+      off += fmt::format("{}\"{}\":{}", comma, domain, uncertainty_json(*sum, 1.0 / cost.passes));
     }
-    return text;
+    return fmt::format(R"("joules_of":{{{}}},"uncertainty_of":{{{}}})", joules, off);
   }
 
   const StudyEncodeArguments& arguments_;

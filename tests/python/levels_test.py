@@ -13,12 +13,12 @@ def arguments(**more):
                                  "command": levels.programs.pathlib.Path("/x")} | more)
 
 
-def result(seconds, watts, checkpoints=(), kind="measured"):
+def result(seconds, watts, checkpoints=(), kind="measured", **more):
     means = {} if watts is None else {"total": watts, "node": watts, "dram": watts / 10}
     return {"seconds": seconds, "watts": means, "total": "node", "kind": kind if means else "",
             "begin_unix_s": 0.0,
             "curve": [[0.1, watts], [0.2, watts]] if means else [],
-            "checkpoints": list(checkpoints)}
+            "checkpoints": list(checkpoints)} | more
 
 
 def study(chosen, of):
@@ -67,6 +67,23 @@ class StudyTest(unittest.TestCase):
         self.assertAlmostEqual(change.runtime, 5.0)
         self.assertAlmostEqual(change.power, 5.0)
         self.assertAlmostEqual(change.energy, 10.25)
+
+    def test_joules_and_their_changes_have_bounds_or_say_that_they_have_none(self):
+        off = {"total": {"sampling_j": 0.01, "sensor_j": 0.05, "attribution_j": 0.0}}
+        chosen = arguments(application=("stream",))
+        found = study(chosen, lambda *of: self.of(*of) | {"off": off})
+        row = found.rows()[0]
+        self.assertEqual([row[f"energy_{what}"] for what in (
+            "j", "uncertainty_j", "sampling_j", "sensor_j", "attribution_j", "bound")],
+            [20000.0, 1200.0, 200.0, 1000.0, 0.0, "bound"])
+        change = found.change("stream", "ckp(3,5,7,11)", multilevel.ORIGINAL)
+        self.assertAlmostEqual(change.off, 100 * 1.1025 * (1.01 / 0.99 - 1))
+        page = found.page(found.figures()).decode()
+        self.assertIn("± 1,200 J", page)
+        self.assertIn("+10.3 ± 2.2 %", page)
+        unknown = study(chosen, self.of)
+        self.assertEqual(unknown.rows()[0]["energy_bound"], "no bound")
+        self.assertIn(" % (no bound)", unknown.page(unknown.figures()).decode())
 
     def test_runs_without_checkpoints_tell_the_noise(self):
         self.assertAlmostEqual(study(arguments(), self.of).noise("heat"), 4.0)

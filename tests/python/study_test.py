@@ -1,5 +1,6 @@
 """Tests what is made of the rows of a sweep, with rows of which the truth is known."""
 
+import csv
 import dataclasses
 import hashlib
 import pathlib
@@ -11,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 from diapause import commands, files
-from diapause.study import fields, figures, published, results
+from diapause.study import command, fields, figures, published, results
 from diapause.study.sweep import Dump, Row
 
 CLOCKS = (1.0, 0.9, 0.875, 0.85, 0.7, 0.6, 0.5)
@@ -123,6 +124,25 @@ class StudyTest(unittest.TestCase):
         self.assertAlmostEqual(dump["reckoned_seconds_with_rule"],
                                3 * (2 * (PHI / 0.875 + 1 - PHI) + PHI / 0.85 + 1 - PHI))
         self.assertAlmostEqual(dump["reckoned_joules"], 900.0)
+
+    def test_joules_of_steps_and_dumps_have_their_bounds(self):
+        off = {"sampling_j": 2.0, "sensor_j": 60.0, "attribution_j": 0.0}
+        bounded = [dataclasses.replace(one, **off) for one in dumps("cpufreq", "measured")]
+        (dump,) = study(dumps=bounded).dump_rows()
+        self.assertEqual((dump["here_joules_uncertainty_j"], dump["here_joules_sampling_j"],
+                          dump["here_joules_sensor_j"], dump["here_joules_bound"]),
+                         (62.0, 2.0, 60.0, "bound"))
+        self.assertAlmostEqual(dump["here_energy_saved_off_pct"], 100 * (902 / 1198 - 0.75))
+        self.assertEqual((dump["reckoned_joules_bound"], dump["reckoned_joules_uncertainty_j"]),
+                         ("no bound", None))
+        rows = [dataclasses.replace(row("write", 1.0), **off), row("compress", 1.0)]
+        measured, unbounded = csv.DictReader(results.measurements(rows).decode().splitlines())
+        self.assertEqual((measured["uncertainty_j"], measured["joules_bound"]), ("62.0", "bound"))
+        self.assertEqual((unbounded["uncertainty_j"], unbounded["joules_bound"]), ("", "no bound"))
+        page = "".join(command._dump_parts(study(dumps=bounded)))
+        self.assertIn("1,200 ± 60 J (2.0 + 60 + 0 J)", page)
+        self.assertIn("25.00 ± 0.29", page)
+        self.assertIn("(no bound)", page)
 
     def test_joules_of_a_dump_are_not_measured_at_emulated_clocks_or_by_a_model(self):
         (emulated,) = study(dumps=dumps("emulated", "measured")).dump_rows()

@@ -7,6 +7,7 @@ import unittest
 from diapause.study import options, published, throttle
 
 PHI = 0.5
+OFF = {"sampling_j": 0.01, "sensor_j": 0.5, "attribution_j": 0.0}
 
 
 def arguments(**more):
@@ -21,7 +22,8 @@ def line(clock, rest_w, kind="measured"):
     seconds = PHI / clock + 1 - PHI
     cpu = seconds * (0.2 + 0.8 * clock**3)
     return {"asked": clock, "obtained": clock, "seconds": seconds, "passes": 3, "raw_bytes": 1e9,
-            "joules": cpu + rest_w * seconds,
+            "joules": cpu + rest_w * seconds, "uncertainty": OFF,
+            "uncertainty_of": {"package": OFF},
             "joules_of": {"package": cpu, "dram": 0.1}, "energy_of": "node", "energy_kind": kind}
 
 
@@ -46,9 +48,26 @@ class ThrottleTest(unittest.TestCase):
         self.assertAlmostEqual(half.time, 1.5)
         self.assertAlmostEqual(half.cpu, 1.5 * 0.3)
         self.assertGreater(half.node, 1.0)
-        self.assertIn("the processor uses least at 0.50 of the clock (55 % saved), the node at "
-                      "1.00 (nothing saved)",
+        self.assertIn("the processor uses least at 0.50 of the clock (55.0 ± 1.5 % saved), the "
+                      "node at 1.00 (nothing saved)",
                       found.conclusion("local"))
+
+    def test_every_energy_has_its_bounds_or_says_that_it_has_none(self):
+        found = study(arguments())
+        row = found.rows()[0]
+        self.assertEqual([row[f"joules_{what}"] for what in ("sampling_j", "sensor_j",
+                                                             "attribution_j", "bound")],
+                         [0.01, 0.5, 0.0, "bound"])
+        self.assertEqual((row["package_uncertainty_j"], row["dram_bound"]), (0.51, "no bound"))
+        half = found.gears("local")[-1]  # the meter is off by the same share of both
+        self.assertAlmostEqual(half.cpu_off, 0.46 / 0.99 - 0.45)
+        page = found.page(found.figures()).decode()
+        self.assertIn("samples are apart", page)
+        self.assertIn("modelled, no bound", page)
+
+    def test_a_saving_within_what_samples_miss_is_not_told_apart(self):
+        self.assertEqual([throttle._saved(0.9, off) for off in (0.01, 0.2)],
+                         ["10.0 ± 1.0 % saved", "no saving told apart"])
 
     def test_joules_count_only_if_a_counter_measured_them_at_real_clocks(self):
         for found in (study(arguments(actuator="emulated")), study(arguments(), kind="modelled")):

@@ -69,14 +69,33 @@ class LedgerTest(unittest.TestCase):
                                                        lines))
         self.assertEqual(writes.versions_of(ledger),
                          [{"bytes": 1024, "blocked_s": 0.5, "level": 4, "local_s": 2.0,
-                           "flush_s": 1.0, "local_j": 5.0, "flush_j": 7.0, "clock": 0.6}])
+                           "flush_s": 1.0, "local_j": 5.0, "flush_j": 7.0,
+                           "local_off": samples.off(3.0), "flush_off": samples.off(3.0),
+                           "clock": 0.6}])
 
 
 class StudyTest(unittest.TestCase):
     def test_the_first_checkpoint_of_a_run_does_not_count(self):
         cost = study(arguments()).cost("weak-2-async-memory")
-        self.assertEqual((cost.bytes, cost.blocked_s, cost.joules, cost.durable_s),
+        self.assertEqual((cost.bytes, cost.blocked_s, cost.energy.joules, cost.durable_s),
                          (200 * MB, 0.1, 4.0, 1.0))
+        self.assertIsNone(cost.energy.uncertainty_j, "nothing tells it")
+
+    def test_the_energy_of_a_checkpoint_has_its_bounds_everywhere(self):
+        off = {"sampling_j": 0.1, "sensor_j": 0.2, "attribution_j": 0.3}
+        found = study(arguments(), lambda case: {"local_off": off, "flush_off": off})
+        self.assertEqual(found.cost("weak-2-async-memory").energy.parts_j, (0.2, 0.4, 0.6))
+        row = found.rows()[-1]
+        self.assertEqual([row[f"flush_{what}"] for what in (
+            "j", "uncertainty_j", "sampling_j", "sensor_j", "attribution_j", "bound")],
+            [3.0, 0.1 + 0.2 + 0.3, 0.1, 0.2, 0.3, "bound"])
+        self.assertEqual(study(arguments()).rows()[-1]["flush_bound"], "no bound")
+        page = found.page(found.figures()).decode()
+        for text in ("3.0 J", "± 0.6 J", "samples are apart", "who is charged"):
+            self.assertIn(text, page)
+        self.assertIn("no bound", study(arguments()).page(found.figures()).decode())
+        energy = found.comparison()[1]
+        self.assertAlmostEqual(energy["here_off"], 1.4 / 0.6 - 1)  # 1.0 ± 0.4 J over the same
 
     def test_factors_are_of_the_largest_number_of_ranks_and_the_published_stand_apart(self):
         disk = {"async-disk": {"local_s": 0.15, "local_j": 2.0},

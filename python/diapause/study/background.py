@@ -21,6 +21,8 @@ import dataclasses
 
 import numpy as np
 
+from diapause import amounts, look
+
 # Published fits end at half of the clock, and the governor goes no lower.
 RATIOS = tuple(round(float(one), 3) for one in np.linspace(1.0, 0.5, 21))
 # This is assumed for a processor whose power over the clock is not published, as the profile of the
@@ -130,7 +132,8 @@ def rows_of(node, flush, ratios=RATIOS):
                      "flush_j": seconds * watts, "own_core_program_pct": 0.0,
                      "own_core_energy_pct": 100 * more_j / whole_j,
                      "shared_cores_program_pct": 100 * lost_s / flush.interval_s,
-                     "shared_cores_energy_pct": 100 * (more_j + lost_s * node.watts) / whole_j})
+                     "shared_cores_energy_pct": 100 * (more_j + lost_s * node.watts) / whole_j,
+                     "energy_bound": amounts.NO_BOUND})
     return rows
 
 
@@ -149,8 +152,9 @@ def answer(node, flush):
                 "slowed.")
     saved_j = rows[0]["flush_j"] - own["flush_j"]
     text = (f"{node.name}: on a core of its own a flush uses least at {own['ratio']:g} of the "
-            f"clock, at most {saved_j:.1f} J less than the {rows[0]['flush_j']:.1f} J at the base "
-            f"clock, which is {-own['own_core_energy_pct']:.2f} % of the node's energy from one "
+            f"clock, at most ≈ {look.rounded(saved_j, 'J')} less than the "
+            f"≈ {look.rounded(rows[0]['flush_j'], 'J')} at the base clock (of a model without a "
+            f"bound), which is {-own['own_core_energy_pct']:.2f} % of the node's energy from one "
             "checkpoint to the next; ")
     if own["ratio"] >= 1:
         text = f"{node.name}: on a core of its own a flush uses least at the base clock; "

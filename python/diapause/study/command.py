@@ -8,7 +8,7 @@ import pathlib
 import sys
 import tempfile
 
-from diapause import look, page, records
+from diapause import amounts, look, page, records
 from diapause.files import written
 from diapause.study import fields, figures, options, published, results, runs, sweep
 
@@ -225,30 +225,36 @@ def _dump_parts(study):
             f"{'measured' if study.in_joules else 'modelled'}. ")
     saved = _saved_of_both(study)
     if saved is not None:
-        text += (f"What is reckoned saves {saved:.1f} % of the energy on the mean over bounds and "
-                 "lossy codecs. ")
+        text += (f"What is reckoned saves ≈ {saved:.1f} % of the energy on the mean over bounds "
+                 "and lossy codecs, which has no bound. ")
     text += (f"Published: {published.SAVED_J / 1e3:g} kJ, or {100 * published.SAVED_ENERGY:.0f} %, "
              f"of {published.DUMPED_GB:g} GB, the mean over bounds of SZ, written over NFS; its "
-             "time is not printed.")
+             "time is not printed, and neither is how far its energy may be off.")
     rows = [[row["codec"], f"{row['bound']:.0e}" if row["bound"] else "-",
-             *(_measured_number(row[f"here_{name}"], digits) for _, name, digits in SHOWN),
-             *(_number(row[f"reckoned_{name}"], digits)
-               for _, name, digits in SHOWN if f"reckoned_{name}" in row),
+             *(_measured_number(row[f"here_{name}"], digits) for _, name, digits in TIMES),
+             *(amounts.text_cell(amounts.of_columns(f"here_{name}", row), "not measured")
+               for _, name in JOULES),
+             amounts.saved_cell(row["here_energy_saved_pct"], row["here_energy_saved_off_pct"],
+                                "not measured"),
+             *(_number(row[f"reckoned_{name}"], digits) for _, name, digits in TIMES[:2]),
+             *(amounts.text_cell(amounts.of_columns(f"reckoned_{name}", row))
+               for _, name in JOULES),
+             amounts.saved_cell(row["reckoned_energy_saved_pct"], None),
              _number(row.get("published_energy_saved_pct"), "{:.0f}")] for row in made]
-    heads = [head for head, *_ in SHOWN]
+    joules = [f"{head} {amounts.TEXT_HEAD}" for head, _ in JOULES]
+    times = [head for head, *_ in TIMES]
     return [page.heading(f"A dump of {made[0]['gb']:.3g} GB"), page.paragraph(text),
             page.table("dump",
-                       ["<codec", "<bound", *heads,
+                       ["<codec", "<bound", *times, *joules, "energy saved %",
                         *(f"reckoned {head}"
-                          for head, name, _ in SHOWN if f"reckoned_{name}" in made[0]),
+                          for head in (*times[:2], *joules, "energy saved %")),
                         "published energy saved %"],
                        rows)]
 
 
-SHOWN = (("s", "seconds", "{:,.2f}"), ("s with the rule", "seconds_with_rule", "{:,.2f}"),
-         ("longer %", "longer_pct", "{:+.1f}"), ("J", "joules", "{:,.0f}"),
-         ("J with the rule", "joules_with_rule", "{:,.0f}"),
-         ("energy saved %", "energy_saved_pct", "{:.1f}"))
+TIMES = (("s", "seconds", "{:,.2f}"), ("s with the rule", "seconds_with_rule", "{:,.2f}"),
+         ("longer %", "longer_pct", "{:+.1f}"))
+JOULES = (("J", "joules"), ("J with the rule", "joules_with_rule"))
 
 
 def _measured_number(value, text):

@@ -121,7 +121,7 @@ def energy_by_bound(study):
         axes.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("absolute error bound")
-        axes.set_ylabel("J for 1 GB" if study.in_joules
+        axes.set_ylabel("J for 1 GB; with the rule no bound" if study.in_joules
                         else "s at the power of the base clock, for 1 GB")
         axes.set_ylim(bottom=0)
         axes.grid(axis="y")
@@ -138,6 +138,9 @@ def _draw_bar(axes, study, method, with_rule, place):
                  alpha=1.0 if step == "compress" else 0.42,
                  hatch="////" if with_rule else None, edgecolor="white", linewidth=0.4)
         bottom += size
+    off = study.energy_off_per_gb(*method) if study.in_joules and not with_rule else None
+    if off:
+        axes.errorbar(place, bottom, off, color="#444444", elinewidth=0.8, capsize=1.5)
 
 
 def _legend(axes, codecs):

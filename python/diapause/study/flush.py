@@ -105,7 +105,8 @@ class Study:
         height = 4.2
         made = look.figure(
             height, "Clocks during background flushes",
-            f"modelled; flushes of {self.flush.seconds:g} s, {self.flush.interval_s:g} s apart")
+            f"modelled, no bound; flushes of {self.flush.seconds:g} s, "
+            f"{self.flush.interval_s:g} s apart")
         with matplotlib.rc_context(look.STYLE):
             panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985,
                                                      "top": 1 - 1.0 / height,
@@ -154,7 +155,8 @@ class Study:
                  f"{flush.psi:g} of the program.",
                  "Marginal power is what a core that flushes draws beyond an idle package. Powers "
                  "are those of the profiles, of which many are assumed; machines whose power over "
-                 "the clock is not published (dashed) are taken to have a cube."]
+                 "the clock is not published (dashed) are taken to have a cube. So nothing of the "
+                 "model has a bound, and only clocks of one machine can be compared."]
         texts.append("A flush at the base clock is not over in time: none may be slowed."
                      if least is None
                      else f"Below {least:.2f} of the clock a flush would not be over before the "
@@ -169,14 +171,20 @@ class Study:
         for node in self.nodes:
             for row in background.rows_of(node, self.flush, ratios=(1.0, 0.9, 0.8, 0.7, 0.6, 0.5)):
                 rows.append([row["machine"], _cell(row["ratio"], "{:g}"), "yes" if row["in_time"]
-                             else "no", _cell(row["flush_s"]), _cell(row["marginal_w"]),
-                             _cell(row["flush_j"]), _cell(row["own_core_energy_pct"], "{:+.3f}"),
+                             else "no", _cell(row["flush_s"]), _about(row["marginal_w"]),
+                             _about(row["flush_j"]), _cell(row["own_core_energy_pct"], "{:+.3f}"),
                              _cell(row["shared_cores_program_pct"]),
                              _cell(row["shared_cores_energy_pct"], "{:+.3f}")])
         return page.table("background",
-                          ["<machine", "clock", "<in time", "flush s", "marginal W", "flush J",
+                          ["<machine", "clock", "<in time", "flush s", "marginal W, no bound",
+                           "flush J, no bound",
                            "own core: node's energy %", "shared cores: program %",
                            "shared cores: node's energy %"], rows)
+
+
+def _about(value):
+    """Of a model without a bound."""
+    return page.Number(f"≈ {look.rounded(value, '').strip()}", float(value))
 
 
 def _cell(value, text="{:.2f}"):

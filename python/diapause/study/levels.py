@@ -11,7 +11,7 @@ import re
 
 import matplotlib
 
-from diapause import look, page
+from diapause import amounts, look, page
 from diapause.study import multilevel, options, programs, runs
 
 APPLICATIONS = ("heat", "stream")
@@ -159,6 +159,9 @@ class Change:
     runtime: float | None
     power: float | None
     energy: float | None
+    # How far power and energy may be off, in percentage points. The meter is off by the same share
+    # of both runs; None: nobody knows what its samples have missed.
+    off: float | None = None
 
 
 def _percent(value, base):
@@ -182,8 +185,11 @@ class Study:
     def change(self, name, configuration, baseline):
         found, base = self.best(name, configuration), self.best(name, baseline)
         power = _percent(found["watts"].get("total"), base["watts"].get("total"))
+        energy = [programs.joules_of(one) for one in (found, base)]
+        over, off = amounts.ratio(*energy)
         return Change(_percent(found["seconds"], base["seconds"]), power,
-                      _percent(_joules(found), _joules(base)))
+                      None if over is None else 100 * (over - 1),
+                      None if off is None else 100 * off)
 
     def noise(self, name):
         """Returns by how many percent the slowest run without checkpoints took
@@ -210,7 +216,8 @@ class Study:
                         "runtime_s": round(one["seconds"], 4),
                         **{f"{domain}_w": round(watts, 3)
                            for domain, watts in one["watts"].items()},
-                        "energy_j": _joules(one), "energy_of": one["total"],
+                        **amounts.columns("energy_j", programs.joules_of(one)),
+                        "energy_of": one["total"],
                         "energy_kind": one["kind"],
                         **{f"checkpoints_of_level_{level}": levels.count(level)
                            for level in (1, 2, 3, 4)}})
@@ -240,7 +247,10 @@ class Study:
                 here = self.change(name, configuration, baseline)
                 row = {"application": name, "table": kind, "configuration": configuration,
                        "baseline": baseline, "here_runtime_pct": here.runtime,
-                       "here_node_power_pct": here.power, "here_energy_pct": here.energy}
+                       "here_node_power_pct": here.power, "here_energy_pct": here.energy,
+                       "here_energy_off_pct": here.off,
+                       "here_energy_bound": None if here.energy is None else amounts.NO_BOUND
+                       if here.off is None else "bound"}
                 for machine in multilevel.MACHINES:
                     found = multilevel.row_of(name, kind, machine, configuration)
                     for what in ("runtime_pct", "node_power_pct", "energy_pct"):
@@ -274,10 +284,13 @@ class Study:
                 "wspace": 0.08})
             for axes, what in zip(panes, ("runtime", "power", "energy")):
                 for place, configuration in enumerate(configurations):
-                    here = getattr(self.change(name, configuration, baseline), what)
+                    change = self.change(name, configuration, baseline)
+                    here = getattr(change, what)
                     if here is not None:
                         axes.barh(place, here, 0.62, color=look.LIGHT, edgecolor=look.GREY,
                                   linewidth=0.6,
+                                  xerr=change.off if what != "runtime" else None,
+                                  error_kw={"elinewidth": 0.8, "ecolor": "#444444"},
                                   label="here" if place == 0 else None)
                     self._draw_published(axes, (name, kind, configuration), what, place)
                 axes.axvline(0, color="#666666", linewidth=0.8)
@@ -348,7 +361,8 @@ class Study:
             parts += [page.heading(f"{TITLES[kind]}: {name}"),
                       page.picture(look.saved(figures[f"{name}-{kind}"], "svg"),
                                    f"{TITLES[kind]} of {name}",
-                                   f"In percent of {baseline}. Bars: here. Marks: published."),
+                                   f"In percent of {baseline}. Bars: here. Thin lines: what "
+                                   "samples may have missed. Marks: published."),
                       self._change_table(name, kind, baseline, shown)]
         for name in self.arguments.application:
             parts.append(page.heading(f"Here: {name}"))
@@ -377,6 +391,9 @@ class Study:
             self.kind,
             "Power is modelled, from a profile and how busy the processors were; the published one "
             "was measured. That of the node on which the study was started."))
+        texts.append("Energy: what the node used in all of the run, all of it charged to the run. "
+                     "It may be off as samples are apart and by the source itself; a change has "
+                     "only the first, as the source is off by the same share of both runs.")
         texts.append("Run times here include the start of the ranks. Checkpoints are synchronous, "
                      "as published. Two published rows of ckp(4,5,6,7) (BG/Q and Haswell, heat) do "
                      "not agree with their own run time and power.")
@@ -389,7 +406,9 @@ class Study:
         rows = []
         for configuration in shown:
             here = self.change(name, configuration, baseline)
-            cells = [configuration, *map(_cell, (here.runtime, here.power, here.energy))]
+            cells = [configuration, _cell(here.runtime),
+                     *(page.Number(amounts.percent_text(value, here.off), value)
+                       for value in (here.power, here.energy))]
             for machine in multilevel.MACHINES:
                 found = multilevel.row_of(name, kind, machine, configuration)
                 cells += [_cell(found and found.runtime_pct), _cell(found and found.energy_pct)]
@@ -404,21 +423,29 @@ class Study:
             best = self.best(name, configuration)
             levels = [level for _, level in best["checkpoints"]]
             rows.append([configuration, _cell(best["seconds"], "{:.2f}"),
-                         _cell(_joules(best), "{:.1f}"),
-                         *(_cell(best["watts"].get(domain), "{:.2f}") for domain in domains),
+                         *amounts.cells(programs.joules_of(best)),
+                         *(_watts_cell(best, domain) for domain in domains),
                          "-" if not levels else " ".join(f"{levels.count(level)}xL{level}"
                                                          for level in sorted(set(levels)))])
         return page.table(f"{name}-runs",
-                          ["<configuration", "s", "J", *(f"{domain} W" for domain in domains),
+                          ["<configuration", "s", *amounts.heads("J"),
+                           *(f"{domain} W" for domain in domains),
                            "<checkpoints"], rows)
 
 
 TITLES = {"runs": "Checkpoints", "flips": "With a bit flip", "bits": "Flips of other bits"}
 
 
-def _joules(one):
-    watts = one["watts"].get("total")
-    return None if watts is None else watts * one["seconds"]
+def _watts_cell(found, domain):
+    """Mean power, of which the digits follow from how far it may be off."""
+    joules = programs.joules_of(found, domain)
+    if joules is None:
+        return page.Number("-")
+    watts = found["watts"][domain]
+    off = joules.uncertainty_j
+    text = (f"≈ {look.rounded(watts, '')}" if off is None
+            else look.digits(watts, off / found["seconds"], "")[0])
+    return page.Number(text.strip(), watts)
 
 
 def _cell(value, text="{:+.2f}"):

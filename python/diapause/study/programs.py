@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 
-from diapause import records
+from diapause import amounts, records
 from diapause.files import Trouble
 
 # Of the caller's settings, those with this prefix hold for the runs as well. The others would get
@@ -21,6 +21,8 @@ from diapause.files import Trouble
 KEPT_SETTINGS = "DIAPAUSE_ENERGY_"
 NAME = "study"  # the name of every job
 METER_WAIT_S = 60
+# A source of which nothing else is known has drawn at most so many times its mean (energy.md).
+MOST_OVER_MEAN = 2.5
 
 
 class RunError(Trouble):
@@ -117,6 +119,9 @@ class Power:
     kind: str  # "measured" or "modelled"; empty: nobody knows
     curve: list  # [seconds since the beginning of the run, watts of the total] between two samples
     parts: dict = dataclasses.field(default_factory=dict)  # the same by domain
+    # By domain and "total", how far the mean power may be off: the three parts of amounts.sum_of(),
+    # each over the mean power; None: nobody knows.
+    off: dict = dataclasses.field(default_factory=dict)
 
 
 def power_between(path, begin_unix_s, end_unix_s):
@@ -138,6 +143,28 @@ def power_between(path, begin_unix_s, end_unix_s):
     columns = {"total": trace.total_domains} if trace.total_domains else {}
     for index, source in enumerate(trace.domains):
         columns.setdefault(source.domain, []).append(index)
+    def off(indexes, mean_w):
+        """Of the seconds that no row covers anything between nothing and the highest power may be
+        true."""
+        ends = (trace.off_j[first], trace.off_j[last])
+        if None in ends or not mean_w:
+            return None
+        covered_s = min(trace.covered_s[last][i] - trace.covered_s[first][i] for i in indexes)
+        highest_w = max((one or 0.0 for one in (watts(indexes, before, i)
+                                                for before, i in zip(inside, inside[1:]))),
+                        default=0.0)
+        away_w = max(MOST_OVER_MEAN * mean_w, highest_w) - mean_w
+        seconds = end_unix_s - begin_unix_s
+        sampling_j = (sum(end[i] for end in ends for i in indexes)
+                      + max(0.0, seconds - covered_s) * max(away_w, mean_w))
+        accuracy = [trace.accuracy[i] for i in indexes]
+        whole_j = sum(trace.joules[last][i] - trace.joules[first][i] for i in indexes)
+        sensor = None if None in accuracy or not whole_j > 0 else sum(
+            share * (trace.joules[last][i] - trace.joules[first][i]) / whole_j
+            for share, i in zip(accuracy, indexes))
+        return {"sampling_j": sampling_j / (mean_w * seconds), "sensor_j": sensor,
+                "attribution_j": 0.0}
+
     means = {name: watts(indexes, first, last) for name, indexes in columns.items()}
     def curve(indexes):
         points = [[trace.started_unix_s + trace.seconds[i] - begin_unix_s,
@@ -148,7 +175,19 @@ def power_between(path, begin_unix_s, end_unix_s):
     return Power({name: value for name, value in means.items() if value is not None}, trace.total,
                  trace.total_kind, curve(trace.total_domains) if trace.total_domains else [],
                  {name: curve(indexes) for name, indexes in columns.items()
-                  if indexes != trace.total_domains})
+                  if indexes != trace.total_domains},
+                 {name: off(indexes, means[name]) for name, indexes in columns.items()})
+
+
+def joules_of(found, domain="total"):
+    """The energy of a metered run, all of which is charged to it; None where no meter tells."""
+    watts = found["watts"].get(domain)
+    if watts is None:
+        return None
+    parts = found.get("off", {}).get(domain)
+    joules = watts * found["seconds"]
+    return amounts.sum_of(joules, parts and {
+        name: None if share is None else share * joules for name, share in parts.items()})
 
 
 # ---- runs ----------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import math
 import numpy as np
 from scipy import stats
 
+from diapause import amounts
 from diapause.study import fit, published, sweep
 from diapause.study.sweep import Row
 
@@ -33,8 +34,10 @@ def csv_of(columns, rows):
 
 
 def measurements(rows):
-    """Tidy: a row for each step, with the columns of Row."""
-    return csv_of(ROW_COLUMNS, map(dataclasses.astuple, rows))
+    """Tidy: a row for each step, with the columns of Row, and of its joules all bounds together."""
+    return csv_of((*ROW_COLUMNS, "uncertainty_j", "joules_bound"), (
+        (*dataclasses.astuple(row), row.energy and row.energy.uncertainty_j,
+         amounts.bound_word(row.energy)) for row in rows))
 
 
 def mean(values):
@@ -161,6 +164,16 @@ class Study:
             return None
         return mean(row.joules / row.raw_bytes * 1e9 for row in found)
 
+    def energy_off_per_gb(self, codec, bound):
+        """How far the joules of both steps together may be off, all parts added; None without a
+        bound."""
+        found = [row for step in STEPS for row in self._at_full_clock(codec, bound, step)]
+        offs = [row.energy and row.energy.uncertainty_j for row in found]
+        if not found or None in offs:
+            return None
+        steps = len(STEPS)
+        return steps * sum(off / row.raw_bytes * 1e9 for off, row in zip(offs, found)) / len(found)
+
     def energy(self, codec, bound, step, with_rule):
         """For a GB, in joules where all of them are measured, else in seconds at full power.
         None if it was not done."""
@@ -220,7 +233,8 @@ class Study:
             plain, ruled = ([dump for dump in self.dumps
                              if (dump.codec, dump.bound, dump.with_rule) == (codec, bound, rule)]
                             for rule in (False, True))
-            spent = [_sum(dump.measured_j for dump in dumps) for dumps in (plain, ruled)]
+            spent = [amounts.total(dump.measured for dump in dumps) for dumps in (plain, ruled)]
+            over, over_off = amounts.ratio(spent[1], spent[0])
             seconds = [_sum(dump.seconds for dump in dumps) for dumps in (plain, ruled)]
             rows.append({
                 "codec": codec,
@@ -233,9 +247,10 @@ class Study:
                 "here_seconds_with_rule": seconds[1],
                 "here_write_s_with_rule": _sum(dump.write_s for dump in ruled),
                 "here_longer_pct": _percent(seconds[1], seconds[0]),
-                "here_joules": spent[0],
-                "here_joules_with_rule": spent[1],
-                "here_energy_saved_pct": _percent(spent[0], spent[1], of=spent[0]),
+                **amounts.columns("here_joules", spent[0]),
+                **amounts.columns("here_joules_with_rule", spent[1]),
+                "here_energy_saved_pct": None if over is None else 100 * (1 - over),
+                "here_energy_saved_off_pct": None if over_off is None else 100 * over_off,
                 **self._reckoned(codec, bound, {dump.field: dump.raw_bytes for dump in plain}),
                 **({"published_gb": published.DUMPED_GB,
                     "published_joules": published.SAVED_J / published.SAVED_ENERGY,
@@ -257,11 +272,15 @@ class Study:
 
         seconds = steps("seconds")
         plain = steps("joules") if self.in_joules else seconds
+        whole = amounts.total(
+            rows[field, step].energy.scaled(size / rows[field, step].raw_bytes)
+            for step in STEPS for field, size in sizes.items()) if self.in_joules else None
         ruled = [one * more * less for one, more, less in zip(plain, longer, power)]
         return {"reckoned_seconds": sum(seconds),
                 "reckoned_seconds_with_rule": sum(one * more for one, more in zip(seconds, longer)),
-                "reckoned_joules": sum(plain) if self.in_joules else None,
-                "reckoned_joules_with_rule": sum(ruled) if self.in_joules else None,
+                **amounts.columns("reckoned_joules", whole),
+                **amounts.columns("reckoned_joules_with_rule",
+                                  amounts.sum_of(sum(ruled), None) if self.in_joules else None),
                 "reckoned_energy_saved_pct": _percent(sum(plain), sum(ruled), of=sum(plain))}
 
     @property

@@ -8,6 +8,7 @@ import math
 import pathlib
 import subprocess
 
+from diapause import amounts
 from diapause.files import Trouble
 from diapause.study import published
 
@@ -75,6 +76,10 @@ class Row:
     rms_error: float = 0.0  # over all finite values
     value_range: float = 0.0  # of them
     seconds_scatter: float = 0.0  # standard deviation of one pass
+    # How far the joules may be off, by cause; None: there are no joules, or there is no bound.
+    sampling_j: float | None = None
+    sensor_j: float | None = None
+    attribution_j: float | None = None
 
     @property
     def psnr_db(self):
@@ -82,6 +87,11 @@ class Row:
         None if there are none."""
         return (20 * math.log10(self.value_range / self.rms_error)
                 if self.rms_error > 0 and self.value_range > 0 else None)
+
+    @property
+    def energy(self):
+        """With its bounds; None without a source."""
+        return _energy(self)
 
     @property
     def clock_is_emulated(self):
@@ -105,16 +115,30 @@ class Dump:
     write_clock: float
     joules: float | None  # of both steps
     energy_kind: str
+    sampling_j: float | None = None  # as in Row
+    sensor_j: float | None = None
+    attribution_j: float | None = None
 
     @property
     def seconds(self):
         return self.compress_s + self.write_s
 
     @property
-    def measured_j(self):
-        """None unless a counter measured them at a real clock."""
+    def measured(self):
+        """The energy, with its bounds; None unless a counter measured it at a real clock."""
         is_real = not self.with_rule or self.clock_by != "emulated"
-        return self.joules if self.energy_kind == "measured" and is_real else None
+        return _energy(self) if self.energy_kind == "measured" and is_real else None
+
+
+def _energy(row):
+    parts = {name: getattr(row, name) for name in amounts.PARTS}
+    return amounts.sum_of(row.joules, None if parts["sampling_j"] is None else parts)
+
+
+def _parts(line):
+    """The three parts of a line of the command, in the order of amounts.PARTS."""
+    parts = line.get("uncertainty") or {}
+    return [parts.get(name) for name in amounts.PARTS]
 
 
 def _row(field, plan, line):
@@ -124,7 +148,7 @@ def _row(field, plan, line):
                line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"],
                line["greatest_error"], line["blocks"], line["lossless_blocks"], line["joules"],
                line["energy_of"], line["energy_kind"], line["rms_error"], line["value_range"],
-               line["seconds_scatter"])
+               line["seconds_scatter"], *_parts(line))
 
 
 def _join(values):
@@ -162,6 +186,7 @@ def dumps_of(field, codec, plan, size_bytes):
         made += [Dump(field.name, codec, line["bound"], with_rule, plan.actuator,
                       line["copies"] * line["raw_bytes"],
                       *(line[key] for key in ("compress_s", "compress_clock", "write_s",
-                                              "write_clock", "joules", "energy_kind")))
+                                              "write_clock", "joules", "energy_kind")),
+                      *_parts(line))
                  for line in _encoded(field, codec, plan, clocks, "--dump-bytes", str(size_bytes))]
     return made

@@ -14,7 +14,7 @@ import tempfile
 import matplotlib
 import numpy as np
 
-from diapause import look, page
+from diapause import amounts, look, page
 from diapause.study import options, programs, published, runs
 
 # The media that are written to are local, over IP, and over RDMA. The published values are in
@@ -78,7 +78,8 @@ def _write(arguments, path, directory):
     lines = [json.loads(line) for line in printed.splitlines()]
     return {
         "gears": [{key: line[key] for key in ("asked", "obtained", "seconds", "passes", "raw_bytes",
-                                              "joules", "joules_of", "energy_of", "energy_kind")}
+                                              "joules", "joules_of", "energy_of", "energy_kind",
+                                              "uncertainty", "uncertainty_of")}
                   for line in lines if line["step"] == "write"]}
 
 
@@ -128,6 +129,8 @@ class Gear:
     time: float
     cpu: float | None  # joules of the processor; None: not measured at a real clock
     node: float | None
+    cpu_off: float | None = None  # either way; None: nobody knows what samples have missed
+    node_off: float | None = None
 
 
 class Study:
@@ -154,16 +157,21 @@ class Study:
     def gears(self, medium):
         lines = self._lines(medium)
 
-        def over_full(asked, value):
-            new, full = ([value(line) for line in lines[clock]] for clock in (asked, 1.0))
-            if not self.is_real and value is not _seconds or None in new + full:
-                return None
-            return statistics.fmean(new) / statistics.fmean(full)
+        def seconds(asked):
+            return statistics.fmean(line["seconds"] for line in lines[asked])
 
-        return [Gear(statistics.fmean(line["obtained"] for line in lines[asked]),
-                     over_full(asked, _seconds),
-                     over_full(asked, _cpu), over_full(asked, _node))
-                for asked in sorted(lines, reverse=True)]
+        def over_full(asked, value):
+            if not self.is_real:
+                return None, None
+            return amounts.ratio(*(amounts.mean(value(line) for line in lines[clock])
+                                   for clock in (asked, 1.0)))
+
+        gears = []
+        for asked in sorted(lines, reverse=True):
+            (cpu, cpu_off), (node, node_off) = (over_full(asked, of) for of in (_cpu, _node))
+            gears.append(Gear(statistics.fmean(line["obtained"] for line in lines[asked]),
+                              seconds(asked) / seconds(1.0), cpu, node, cpu_off, node_off))
+        return gears
 
     def modelled(self, gear):
         """(processor, node) energy over that at the full clock: the time of here, with the
@@ -185,9 +193,10 @@ class Study:
                                  "clock_by": self.arguments.actuator, "seconds": line["seconds"],
                                  "passes": line["passes"], "bytes": line["raw_bytes"],
                                  "mb_s": line["raw_bytes"] / line["seconds"] / 1e6,
-                                 "joules": line["joules"],
-                                 **{f"{domain}_j": joules
-                                    for domain, joules in line["joules_of"].items()},
+                                 **amounts.columns("joules", _node(line)),
+                                 **{column: value for domain in line["joules_of"]
+                                    for column, value in amounts.columns(
+                                        f"{domain}_j", _of_domain(line, domain)).items()},
                                  "energy_of": line["energy_of"],
                                  "energy_kind": line["energy_kind"]})
         return rows
@@ -207,9 +216,12 @@ class Study:
                 rows.append({"medium": medium, "here": self.how, "here_clock": gear.clock,
                              "here_time_over_full": gear.time,
                              "here_cpu_energy_over_full": gear.cpu,
+                             "here_cpu_energy_over_full_off": gear.cpu_off,
                              "here_node_energy_over_full": gear.node,
+                             "here_node_energy_over_full_off": gear.node_off,
                              "modelled_cpu_energy_over_full": cpu,
-                             "modelled_node_energy_over_full": node, **beside})
+                             "modelled_node_energy_over_full": node,
+                             "modelled_energy_bound": amounts.NO_BOUND, **beside})
         return rows
 
     @property
@@ -231,7 +243,8 @@ class Study:
             cpu, node = (min(gears, key=lambda gear, what=what: getattr(gear, what) or 9.0)
                          for what in ("cpu", "node"))
             return (f"{MEDIA[medium]}: the processor uses least at {cpu.clock:.2f} of the clock "
-                    f"({_saved(cpu.cpu)}), the node at {node.clock:.2f} ({_saved(node.node)}); the "
+                    f"({_saved(cpu.cpu, cpu.cpu_off)}), the node at {node.clock:.2f} "
+                    f"({_saved(node.node, node.node_off)}); the "
                     f"write then takes {node.time:.2f} times as long.")
         slowest = gears[-1]
         known = [gear for gear in gears if self.modelled(gear)[0] is not None]
@@ -242,7 +255,7 @@ class Study:
                 f"that is was not measured; by the published power of {self.arguments.machine} the "
                 f"processor would use least at {cpu.clock:.2f} ({_saved(self.modelled(cpu)[0])}), "
                 f"a node that draws twice as much at {node.clock:.2f} "
-                f"({_saved(self.modelled(node)[1])}).")
+                f"({_saved(self.modelled(node)[1])}), by a model without a bound.")
 
     # ---- pictures and page -----------------------------------------------------------------------
 
@@ -259,7 +272,8 @@ class Study:
         made = look.figure(height, "Writing a checkpoint at lower clocks",
                            f"time: {self.how}; energy: "
                            + ("measured" if self.is_real
-                              else f"modelled with published power ({self.arguments.machine})"))
+                              else f"modelled with published power ({self.arguments.machine}), "
+                                   "no bound"))
         with matplotlib.rc_context(look.STYLE):
             panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985,
                                                      "top": 1 - 0.65 / height,
@@ -269,10 +283,14 @@ class Study:
                 clocks = [gear.clock for gear in gears]
                 energies = list(zip(*([(gear.cpu, gear.node) if self.is_real
                                        else self.modelled(gear) for gear in gears])))
-                for axes, values in zip(panes, ([gear.time for gear in gears], *energies)):
+                offs = (None, [gear.cpu_off or 0.0 for gear in gears],
+                        [gear.node_off or 0.0 for gear in gears])
+                for axes, values, off in zip(panes, ([gear.time for gear in gears], *energies),
+                                             offs):
                     values = [np.nan if value is None else value for value in values]
-                    axes.plot(clocks, values, marker + "-", color=colour, label=MEDIA[medium],
-                              markersize=4.5, linewidth=1.2)
+                    axes.errorbar(clocks, values, off if self.is_real else None, fmt=marker + "-",
+                                  color=colour, label=MEDIA[medium], markersize=4.5, linewidth=1.2,
+                                  elinewidth=0.8)
             for axes, what in zip(panes, ("time", "energy of the processor", "energy of the node")):
                 axes.axhline(1, color="#BBBBBB", linewidth=0.8)
                 axes.set_xlabel("clock over full clock")
@@ -334,6 +352,9 @@ class Study:
             texts.append("Clocks are emulated: the thread gets a share of the time. Times are "
                          "real; the power of a slower clock is not, so no energy of here stands "
                          "beside the published one.")
+        texts.append("Energy over that at the full clock may be off by what samples have missed; "
+                     "the meter is off by the same share of both. All that the node used meanwhile "
+                     "is charged to the write.")
         if one.actuator == "none":
             texts.append("Clocks were not changed.")
         if one.actuator == "cpufreq" and not self.is_real:
@@ -351,25 +372,32 @@ class Study:
                              _cell(statistics.fmean(seconds), "{:.3f}"),
                              _cell(lines[asked][0]["raw_bytes"] / statistics.fmean(seconds) / 1e6,
                                    "{:.0f}"), _cell(gear.time),
-                             _cell(gear.cpu), _cell(gear.node), _cell(cpu), _cell(node)])
+                             *amounts.cells(amounts.mean(map(_node, lines[asked]))),
+                             amounts.ratio_cell(gear.cpu, gear.cpu_off),
+                             amounts.ratio_cell(gear.node, gear.node_off), _cell(cpu), _cell(node)])
         return page.table("gears",
-                          ["<medium", "clock", "s", "MB/s", "time", "processor J, measured",
-                           "node J, measured", "processor J, modelled", "node J, modelled"], rows)
+                          ["<medium", "clock", "s", "MB/s", "time", *amounts.heads("J of a write"),
+                           "processor J over full clock, measured",
+                           "node J over full clock, measured",
+                           "processor J over full clock, modelled, no bound",
+                           "node J over full clock, modelled, no bound"], rows)
 
     def _published_table(self):
         rows = []
         for medium, title in MEDIA.items():
             saved, time = PUBLISHED_SAVED[medium]
             gears = self.gears(medium) if medium in _media(self.arguments) else []
-            best = [gear.node for gear in gears if gear.node is not None]
+            best = [gear for gear in gears if gear.node is not None]
+            least = min(best, key=lambda gear: gear.node) if best else None
             rows.append([title, f"{saved} %", time or "-",
-                         page.Number("not measured") if not best else
-                         _cell(100 * (1 - min(best)), "{:.1f} %"),
+                         page.Number("not measured") if not best else amounts.saved_cell(
+                             100 * (1 - least.node),
+                             None if least.node_off is None else 100 * least.node_off),
                          page.Number("not measured") if len(gears) < 2
                          else _cell(gears[-1].time, "{:.2f} times")])
         return page.table("published-gears",
                           ["<medium", "published: energy saved", "<published: time",
-                           "here: energy saved, node", "here: time at the lowest clock"], rows)
+                           "here: energy saved, node, %", "here: time at the lowest clock"], rows)
 
     def _share_table(self):
         rows = [[str(one["nodes"]), _cell(one["work_s"] / 60, "{:.1f}"),
@@ -379,21 +407,28 @@ class Study:
                           rows)
 
 
-def _seconds(line):
-    return line["seconds"]
+def _of_domain(line, domain):
+    return amounts.sum_of(line["joules_of"].get(domain),
+                          line.get("uncertainty_of", {}).get(domain))
 
 
 def _cpu(line):
-    return line["joules_of"].get("package")
+    return _of_domain(line, "package")
 
 
 def _node(line):
-    return line["joules"]
+    return amounts.sum_of(line["joules"], line.get("uncertainty"))
 
 
-def _saved(ratio):
-    return (f"{100 * (1 - ratio):.0f} % saved" if ratio is not None and ratio < 0.995
-            else "nothing saved")
+def _saved(ratio, off=None):
+    """`off` is how far a measured ratio may be off; a saving within that is none."""
+    if ratio is None or not ratio < 0.995:
+        return "nothing saved"
+    if off is None:
+        return f"{100 * (1 - ratio):.0f} % saved"
+    if off >= 1 - ratio:
+        return "no saving told apart"
+    return f"{amounts.saved_cell(100 * (1 - ratio), 100 * off).text} % saved"
 
 
 def _cell(value, text="{:.3f}"):

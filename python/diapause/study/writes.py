@@ -11,7 +11,8 @@ import statistics
 
 import matplotlib
 
-from diapause import look, page
+from diapause import amounts, look, page
+from diapause.account import Sum
 from diapause.study import options, programs, published, runs
 
 # A checkpoint gets to the global directory in these ways. Each has settings, and says whether a
@@ -108,7 +109,8 @@ def versions_of(ledger):
         made[line.fields["version"]] = {
             "bytes": line.fields.get("bytes_total", 0), "blocked_s": line.fields.get("blocked_s"),
             "level": line.fields.get("level_reached", 0), "local_s": 0.0, "flush_s": 0.0,
-            "local_j": None, "flush_j": None, "clock": None}
+            "local_j": None, "flush_j": None, "local_off": None, "flush_off": None, "clock": None}
+    sums = {}
     for energy in ledger.energy:
         for phase in energy.phases:
             part = ("local" if phase.name in LOCAL_PHASES else "flush" if phase.name in FLUSH_PHASES
@@ -117,11 +119,18 @@ def versions_of(ledger):
             if part is None or version is None:
                 continue
             version[f"{part}_s"] += phase.seconds
-            if phase.joules.total is not None:
-                version[f"{part}_j"] = (version[f"{part}_j"] or 0.0) + phase.joules.total
+            sums.setdefault((phase.version, part), Sum()).add(phase.joules)
             if phase.slowed and part == "flush":
                 version["clock"] = phase.slowed.obtained
+    for (number, part), sum_ in sums.items():
+        made[number][f"{part}_j"] = sum_.of_known
+        made[number][f"{part}_off"] = amounts.parts_of(sum_)
     return [made[number] for number in sorted(made)]
+
+
+def _energy(version, part):
+    """That of the local phase or of the flush, with its bounds; None: not known."""
+    return amounts.sum_of(version[f"{part}_j"], version.get(f"{part}_off"))
 
 
 def _ratios(arguments):
@@ -177,13 +186,12 @@ class Cost:
     blocked_s: float
     local_s: float
     flush_s: float
-    local_j: float | None
-    flush_j: float | None
+    local: Sum | None  # their energy
+    flush: Sum | None
 
     @property
-    def joules(self):
-        known = [one for one in (self.local_j, self.flush_j) if one is not None]
-        return sum(known) if known else None
+    def energy(self):
+        return amounts.total(one for one in (self.local, self.flush) if one is not None)
 
     @property
     def durable_s(self):
@@ -210,8 +218,12 @@ class Study:
                     if one["level"] == 4]
         # Only versions that really were slowed count, if there are any.
         versions = [one for one in versions if one["clock"] is not None] or versions
-        return (Cost(*(_median(one[field.name] for one in versions)
-                       for field in dataclasses.fields(Cost))) if versions else None)
+        if not versions:
+            return None
+        return Cost(*(_median(one[name] for one in versions)
+                      for name in ("bytes", "blocked_s", "local_s", "flush_s")),
+                    *(amounts.median(_energy(one, part) for one in versions)
+                      for part in ("local", "flush")))
 
     @property
     def kind(self):
@@ -231,30 +243,38 @@ class Study:
                                  "clock_obtained": one["clock"], "repetition": i + 1,
                                  "checkpoint": number + 1,
                                  **{name: one[name] for name in (
-                                     "bytes", "level", "blocked_s", "local_s", "flush_s", "local_j",
-                                     "flush_j")},
+                                     "bytes", "level", "blocked_s", "local_s", "flush_s")},
+                                 **amounts.columns("local_j", _energy(one, "local")),
+                                 **amounts.columns("flush_j", _energy(one, "flush")),
                                  "runtime_s": found["seconds"],
                                  "node_w": found["watts"].get("total"),
+                                 **amounts.columns("run_j", programs.joules_of(found)),
                                  "energy_kind": found["kind"]})
         return rows
 
-    def _ratio(self, scaling, above, below, value):
-        """At the largest number of ranks; None if one of them is not known."""
+    def _of_both(self, above, below, value):
+        """At the largest number of ranks of weak scaling; None where it is not known."""
         ranks = max(self.arguments.ranks)
-        found = [self.cost(f"{scaling}-{ranks}-{method}") for method in (above, below)]
-        values = [value(one) if one else None for one in found]
-        return values[0] / values[1] if None not in values and values[1] else None
+        found = [self.cost(f"weak-{ranks}-{method}") for method in (above, below)]
+        return [value(one) if one else None for one in found]
 
     def comparison(self):
         """Returns what the thesis says in words, and the same for the runs of here."""
-        here = {"local throughput, memory over disk": self._ratio(
-            "weak", "async-memory", "async-disk", _local_rate),
-                "local energy, memory over disk": self._ratio(
-                    "weak", "async-memory", "async-disk", lambda one: one.local_j),
-                "total energy, direct over behind the program": self._ratio(
-                    "weak", "posix-file-per-rank", "async-memory", lambda one: one.joules)}
-        return [{"what": what, "here": here[what], "here_kind": "measured" if "throughput" in what
-                 else self.kind, "published": value} for what, value in PUBLISHED.items()]
+        rates = self._of_both("async-memory", "async-disk", _local_rate)
+        here = {"local throughput, memory over disk":
+                (rates[0] / rates[1] if None not in rates and rates[1] else None, None),
+                "local energy, memory over disk": amounts.ratio(*self._of_both(
+                    "async-memory", "async-disk", lambda one: one.local)),
+                "total energy, direct over behind the program": amounts.ratio(*self._of_both(
+                    "posix-file-per-rank", "async-memory", lambda one: one.energy))}
+        rows = []
+        for what, value in PUBLISHED.items():
+            (ratio, off), is_energy = here[what], "energy" in what
+            rows.append({"what": what, "here": ratio, "here_off": off,
+                         "here_bound": None if ratio is None or not is_energy else "bound"
+                         if off is not None else amounts.NO_BOUND,
+                         "here_kind": self.kind if is_energy else "measured", "published": value})
+        return rows
 
     # ---- clocks during flushes -------------------------------------------------------------------
 
@@ -280,11 +300,13 @@ class Study:
                 and base.flush_s else None,
                 "here_program_over_full": self._runtime(key) / self._runtime(full) if is_slowed
                 else None,
-                "here_energy_over_full": self._joules(key) / self._joules(full) if is_slowed
-                and counts else None,
+                **dict(zip(("here_energy_over_full", "here_energy_over_full_off"), amounts.ratio(
+                    self._energy(key), self._energy(full)) if is_slowed and counts
+                    else (None, None))),
                 "modelled_flush_over_full": longer, "modelled_program_over_full": 1.0,
                 "modelled_flush_energy_over_full": longer * curve.power(
-                    ratio * top) / curve.power(top)})
+                    ratio * top) / curve.power(top),
+                "modelled_energy_bound": amounts.NO_BOUND})
         return rows
 
     def _runtime(self, key):
@@ -299,9 +321,8 @@ class Study:
             return "How much runs at the full clock differ is not known: there was one."
         return f"Runs at the full clock differed by {100 * self._spread(f'clock-{1.0}'):.0f} %."
 
-    def _joules(self, key):
-        best = min(self._found(key), key=lambda found: found["seconds"])
-        return best["seconds"] * best["watts"]["total"]
+    def _energy(self, key):
+        return programs.joules_of(min(self._found(key), key=lambda found: found["seconds"]))
 
     def answer(self):
         """Says in a sentence whether lower clocks during flushes pay."""
@@ -326,11 +347,11 @@ class Study:
                            "many percent as the flush saves of the whole energy saves nothing, and "
                            "a flush is a small part of it.")
         best = min(known, key=lambda row: row["here_energy_over_full"])
-        saved = 100 * (1 - best["here_energy_over_full"])
-        return text + (
-            f"The most energy was saved at {best['clock_asked']}: {saved:.1f} % of the run."
-            if saved > 0 else
-            "No clock saved energy of the run.")
+        saved, off = (1 - best["here_energy_over_full"], best["here_energy_over_full_off"])
+        if saved <= (off or 0.0):
+            return text + "No clock saved energy of the run that can be told apart."
+        shown = amounts.saved_cell(100 * saved, None if off is None else 100 * off).text
+        return text + f"The most energy was saved at {best['clock_asked']}: {shown} % of the run."
 
     # ---- pictures and page -----------------------------------------------------------------------
 
@@ -352,15 +373,18 @@ class Study:
                                                      "bottom": 0.5 / height, "wspace": 0.26})
             shown = (("MB/s while the program waits", lambda one: one.bytes / one.blocked_s / 1e6),
                      ("MB/s until it is durable", lambda one: one.bytes / one.durable_s / 1e6),
-                     ("J of a checkpoint", lambda one: one.joules))
+                     ("J of a checkpoint", lambda one: one.energy and one.energy.joules))
             for method, colour, marker in zip(METHODS, look.LINES, look.MARKERS):
                 costs = [(ranks, self.cost(f"{scaling}-{ranks}-{method}"))
                          for ranks in self.arguments.ranks]
                 for axes, (_, value) in zip(panes, shown):
-                    points = [(ranks, value(one)) for ranks, one in costs if one and one.blocked_s
-                              and value(one) is not None]
-                    axes.plot(*(zip(*points) if points else ((), ())), marker + "-", color=colour,
-                              markersize=4.5, linewidth=1.2, label=METHODS[method][0])
+                    known = [(ranks, one) for ranks, one in costs if one and one.blocked_s
+                             and value(one) is not None]
+                    off = [one.energy.uncertainty_j or 0.0 for _, one in known] if (
+                        axes is panes[-1]) else None
+                    axes.errorbar([ranks for ranks, _ in known], [value(one) for _, one in known],
+                                  off, fmt=marker + "-", color=colour, markersize=4.5,
+                                  linewidth=1.2, elinewidth=0.8, label=METHODS[method][0])
             for axes, (title, _) in zip(panes, shown):
                 axes.set_title(title, loc="left")
                 axes.set_xlabel("ranks")
@@ -379,7 +403,9 @@ class Study:
         for scaling in self.scalings():
             parts += [page.heading(f"{scaling.capitalize()} scaling"),
                       page.picture(look.saved(figures[f"{scaling}-scaling"], "svg"),
-                                   f"{scaling} scaling of rate and energy"),
+                                   f"{scaling} scaling of rate and energy",
+                                   "Thin lines: how far energy may be off, all parts together; "
+                                   "where there are none it has no bound."),
                       self._table(scaling)]
         parts += [page.heading("Clocks during background flushes"), page.paragraph(self.answer())]
         if self.clock_rows():
@@ -396,7 +422,9 @@ class Study:
                  "Energy is what phases of checkpoints use beyond the program, by the rule of the "
                  "account; the published one is all that processor and memory used meanwhile. The "
                  "data of the published figures is not in the text; what stands beside ours is "
-                 "what it says in words."]
+                 "what it says in words.",
+                 "A quotient of two energies may be off by what samples have missed and by who is "
+                 "charged; the meter is off by the same share of both."]
         if self.kind != "measured":
             texts.append("No counter measured power here: energy is modelled." if self.kind
                          else "Nothing tells energy here.")
@@ -406,7 +434,9 @@ class Study:
         return texts
 
     def _published_table(self):
-        rows = [[one["what"], _cell(one["published"], "{:.2f}"), _cell(one["here"], "{:.2f}"),
+        rows = [[one["what"], _cell(one["published"], "{:.2f}"),
+                 amounts.ratio_cell(one["here"], one["here_off"]) if one["here_bound"]
+                 else _cell(one["here"], "{:.2f}"),
                  one["here_kind"] if one["here"]
                  is not None else "not measured"] for one in self.comparison()]
         return page.table("published-writes",
@@ -417,26 +447,29 @@ class Study:
         for ranks in self.arguments.ranks:
             for method in METHODS:
                 one = self.cost(f"{scaling}-{ranks}-{method}")
-                cells = ["-"] * 7 if one is None else [
+                cells = ["-"] * 15 if one is None else [
                     _cell(one.bytes / 1e6, "{:.0f}"), _cell(one.blocked_s, "{:.4f}"),
                     _cell(one.local_s, "{:.4f}"), _cell(one.flush_s, "{:.4f}"),
-                    _cell(one.bytes / one.durable_s / 1e6, "{:.0f}"), _cell(one.local_j, "{:.3f}"),
-                    _cell(one.flush_j, "{:.3f}")]
+                    _cell(one.bytes / one.durable_s / 1e6, "{:.0f}"), *amounts.cells(one.local),
+                    *amounts.cells(one.flush)]
                 rows.append([str(ranks), METHODS[method][0], *cells])
         return page.table(f"{scaling}-writes",
                           ["ranks", "<method", "MB", "blocked s", "local phase s", "flush s",
-                           "MB/s until durable", "local J", "flush J"], rows)
+                           "MB/s until durable", *amounts.heads("local J"),
+                           *amounts.heads("flush J")], rows)
 
     def clock_table(self):
-        names = ("here_flush_over_full", "here_program_over_full", "here_energy_over_full",
-                 "modelled_flush_over_full", "modelled_program_over_full",
-                 "modelled_flush_energy_over_full")
         rows = [[_cell(row["clock_asked"]), _cell(row["clock_obtained"]),
-                 *(_cell(row[name]) for name in names)]
+                 _cell(row["here_flush_over_full"]), _cell(row["here_program_over_full"]),
+                 amounts.ratio_cell(row["here_energy_over_full"],
+                                    row["here_energy_over_full_off"]),
+                 *(_cell(row[f"modelled_{name}_over_full"])
+                   for name in ("flush", "program", "flush_energy"))]
                 for row in self.clock_rows()]
         return page.table("flush-clocks",
                           ["asked", "obtained", "flush", "program", "energy, measured",
-                           "flush, modelled", "program, modelled", "energy of the flush, modelled"],
+                           "flush, modelled", "program, modelled",
+                           "energy of the flush, modelled, no bound"],
                           rows)
 
 
