@@ -216,6 +216,21 @@ class RealPathsTest(CommandTest):
         self.assertGreater(document["domains"][0]["last"]["watts"], 0)
 
 
+class OwnMachineTest(CommandTest):
+    """Files of the kernel have no size that tells how much can be read."""
+
+    def test_what_a_virtual_machine_uses_has_no_bound_unless_its_tdp_is_told(self):
+        flags = [line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+                 if line.startswith("flags")]
+        if not any(" hypervisor" in line for line in flags):
+            self.skipTest("this is no virtual machine, or its processor does not tell")
+        for settings, share in (({}, None), ({"DIAPAUSE_ENERGY_TDP_W": 100}, 0.4)):
+            document = json.loads(self.diapause("power", "--once", "--interval", "0.2", "--json",
+                                                "--meters", "model", **settings)[0])
+            self.assertEqual({one["accuracy"] for one in document["domains"]}, {share})
+            self.assertEqual(document["total"]["last"]["uncertainty_j"] is None, share is None)
+
+
 def show_own_machine():
     with Counters(pathlib.Path("/")):
         subprocess.run([support.DIAPAUSE, "power", "--once", "--interval", "0.2", "--json",

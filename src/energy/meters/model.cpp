@@ -8,7 +8,7 @@
 
 #include "energy/activity.hpp"
 #include "energy/meters/registry.hpp"
-#include "sys/text_file.hpp"
+#include "sys/value_file.hpp"
 
 namespace diapause::energy {
 namespace {
@@ -124,13 +124,16 @@ class Model final : public Meter {
   std::vector<std::uint64_t> told_uj_;
 };
 
+// All processors have the same flags, so that the first ones tell. The file has no size of its own.
 bool is_virtual_machine(sys::Kernel& kernel, const std::string& cpuinfo) {
-  bool is_virtual = false;
-  (void)sys::read_lines(kernel, cpuinfo, [&](std::string_view line) {
-    if (line.starts_with("flags"))
-      is_virtual = is_virtual || line.find(" hypervisor") != std::string_view::npos;
-  });
-  return is_virtual;
+  constexpr std::size_t kFirstProcessors = 64 << 10;
+  const auto file = sys::ValueFile::open(kernel, cpuinfo);
+  const auto text = file ? file->text(kFirstProcessors) : tl::unexpected(file.error());
+  if (!text) return false;
+  const std::size_t flags = text->find("\nflags");
+  if (flags == std::string::npos) return false;
+  const std::size_t end = std::min(text->find('\n', flags + 1), text->size());
+  return text->substr(flags, end - flags).find(" hypervisor") != std::string::npos;
 }
 
 // The host of a virtual machine is not known here, so the guess of a profile for any machine has no
