@@ -43,7 +43,8 @@ def make_room(folder, path):
         energy = energy | energy.get("uncertainty", {})
         for name, key in (("energy_j", "joules"), ("energy_uncertainty_j", "uncertainty_j"),
                           ("energy_sampling_j", "sampling_j"), ("energy_sensor_j", "sensor_j"),
-                          ("energy_attribution_j", "attribution_j"), ("energy_kind", "kind")):
+                          ("energy_attribution_j", "attribution_j"), ("energy_kind", "kind"),
+                          ("energy_domain", "domain"), ("energy_source", "source")):
             if energy.get(key) is not None:
                 out.attrs[name] = energy[key]
         if energy.get("joules") is not None:

@@ -196,7 +196,10 @@ std::string show_json(const Job& job, const VersionDetails& details,
   json document = {{"schema", 1}, {"job", job.key}};
   document.update(identity_of(*details.version));
   if (energy) {
-    document["energy"] = {{"seconds", energy->amount.seconds}, {"kind", energy->kind}};
+    document["energy"] = {{"seconds", energy->amount.seconds},
+                          {"domain", energy->domain},
+                          {"kind", energy->kind},
+                          {"source", energy->source}};
     put_joules(document["energy"], energy->amount.joules);
   }
   document["nodes"] = manifest.node_names;

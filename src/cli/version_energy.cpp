@@ -1,5 +1,7 @@
 #include "cli/version_energy.hpp"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 #include "cli/ledgers.hpp"
@@ -19,7 +21,8 @@ std::optional<VersionEnergy> energy_of_version(const std::string& job, std::uint
     if (key.version == version && !key.of_restart) sum.add(amount);
   }
   if (sum.joules.known == 0) return std::nullopt;
-  return VersionEnergy{sum, energy.kind()};
+  return VersionEnergy{sum, energy.kind(), energy.total,
+                       fmt::format("{}", fmt::join(energy.total_sources(), "; "))};
 }
 
 }  // namespace diapause::cli

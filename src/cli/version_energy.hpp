@@ -13,6 +13,8 @@ namespace diapause::cli {
 struct VersionEnergy {
   Amount amount;     // all phases of the checkpoint
   std::string kind;  // how the joules are known: "measured", "modelled" or "measured and modelled"
+  std::string domain;  // of which they are: "node", "package+dram"
+  std::string source;  // from where they are known
 };
 
 // Returns nothing if there is no ledger here or if it has no energy of this version.

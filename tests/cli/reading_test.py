@@ -280,8 +280,9 @@ class ReadingTest(CommandTest):
         done = subprocess.run([python, "-c", script], cwd=self.scratch, capture_output=True,
                               text=True)
         self.assert_in_order([f"['field'] ({SIZE}, {SIZE}) float64", "'energy_attribution_j'",
-                              "'energy_bound': '", "'energy_j'", "'energy_kind': 'modelled'",
-                              "'energy_sampling_j'",
+                              "'energy_bound': '", "'energy_domain': 'node'", "'energy_j'",
+                              "'energy_kind': 'modelled'", "'energy_sampling_j'",
+                              "'energy_source': 'model generic'",
                               "'ranks': '8'", "'version': '40'"],
                              done.stdout)
         self.diapause("export", "heat", 40, "--to", "arrays", tiers=self.tiers)

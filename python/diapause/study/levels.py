@@ -407,7 +407,8 @@ class Study:
         for configuration in shown:
             here = self.change(name, configuration, baseline)
             cells = [configuration, _cell(here.runtime),
-                     *(page.Number(amounts.percent_text(value, here.off), value)
+                     *(_cell(value) if configuration == baseline or value is None
+                       else page.Number(amounts.percent_text(value, here.off), value)
                        for value in (here.power, here.energy))]
             for machine in multilevel.MACHINES:
                 found = multilevel.row_of(name, kind, machine, configuration)
