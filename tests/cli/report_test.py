@@ -80,8 +80,8 @@ class JobTest(ReportTest):
         bounded = samples.phase("keep", 11, 1, 10.0, uncertainty=samples.off(15.0))
         lines = [*samples.RUN, samples.event("checkpoint", 1107.0, 2, version=11, level_reached=1,
                                              blocked_s=0.53),
-                 samples.energy(1116.0, 10.0, 990.0, [bounded], incarnation=2),
-                 samples.event("close", 1116.0)]
+                 samples.energy(1116.0, 10.0, 990.0, [bounded], incarnation=2, last=True),
+                 samples.event("close", 1116.0, 2)]
         ledger = self.leave("run.jsonl", lines)
         self.diapause("report", ledger, "-o", self.page)
         told = {line.split()[0]: line for line in self.diapause("energy", ledger)[0].splitlines()
