@@ -3,6 +3,8 @@
 // checkpoints.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -72,6 +74,7 @@ struct Region {
 };
 
 struct CompletionQueue;
+struct QueuePair;
 
 // Its descriptor is an epoll set of the real channel and a bell. Programs wait for it as for the
 // real one, and it stays.
@@ -84,7 +87,40 @@ struct Channel {
   std::deque<CompletionQueue*> held;
 };
 
-struct QueuePair;
+// Queue pairs by their real numbers. Every completion is looked up in it, so those that were found
+// lately come first.
+class PairTable {
+ public:
+  void add(std::uint32_t number, QueuePair* pair) {
+    all_[number] = pair;
+    recent_ = {};
+  }
+  void remove(std::uint32_t number) {
+    all_.erase(number);
+    recent_ = {};
+  }
+  void clear() {
+    all_.clear();
+    recent_ = {};
+  }
+  // Returns null if there is none.
+  QueuePair* find(std::uint32_t number) {
+    Recent& recent = recent_[number % recent_.size()];
+    if (recent.pair != nullptr && recent.number == number) return recent.pair;
+    const auto found = all_.find(number);
+    if (found == all_.end()) return nullptr;
+    recent = {number, found->second};
+    return found->second;
+  }
+
+ private:
+  struct Recent {
+    std::uint32_t number = 0;
+    QueuePair* pair = nullptr;
+  };
+  std::array<Recent, 16> recent_;
+  std::unordered_map<std::uint32_t, QueuePair*> all_;
+};
 
 struct CompletionQueue {
   ibv_cq shown = {};
@@ -98,16 +134,12 @@ struct CompletionQueue {
   bool is_armed = false, is_armed_for_solicited = false;
   bool has_missed_event = false;  // while it was armed, completions were taken
   std::uint32_t events_given = 0;
-  // Pairs whose work completes here, by their real numbers.
-  std::unordered_map<std::uint32_t, QueuePair*> pairs;
-
-  QueuePair* find(std::uint32_t real_number) const {
-    const auto found = pairs.find(real_number);
-    return found == pairs.end() ? nullptr : found->second;
-  }
+  PairTable pairs;  // those whose work completes here
+};
 };
 
-// Receives that were posted and have not completed.
+// Receives that were posted and have not completed. One thread at a time may post, and one may
+// give back, at the same time.
 class Receives {
  public:
   // `most`: how many there can be, and how many pieces of memory each can have.
@@ -120,6 +152,8 @@ class Receives {
   };
   // Returns the index of the slot that now holds it, or nothing if there are too many.
   std::optional<std::uint32_t> take(const ibv_recv_wr& posted);
+  // Undoes the last take().
+  void undo_take();
   void give_back(std::uint32_t slot);
   void forget_all();
   bool is_taken(std::uint32_t slot) const {
@@ -131,14 +165,18 @@ class Receives {
   }
   std::vector<std::uint32_t> in_order() const;
 
-  Lock lock;
+  Lock lock;  // of who posts. If several queues complete these receives, it is also of who gives
+              // back
 
  private:
   std::vector<Slot> slots_;
   std::vector<ibv_sge> pieces_;
+  // Free slots, in a ring whose size is a power of two: who posts takes the first ones, and who
+  // gives back adds behind the last.
   std::vector<std::uint32_t> free_;
+  std::uint64_t taken_ = 0;
+  std::atomic<std::uint64_t> given_{0};
   std::uint32_t most_pieces_ = 0;
-  std::uint64_t next_order_ = 1;
 };
 
 struct SharedQueue {

@@ -83,6 +83,7 @@ int move_to(Shim& shim, QueuePair& pair, ibv_qp_state state) {
 }
 
 void forget_traffic(Shim& shim, QueuePair& pair) {
+  const Holding completions(of(pair.shown.recv_cq).lock, shim.gate);
   const Holding sends(pair.lock, shim.gate);
   pair.signalled = pair.signalled_done = pair.behind_last_signal = pair.sent = pair.received = 0;
   pair.is_broken = pair.is_marker_on_its_way = false;
@@ -93,14 +94,14 @@ void forget_traffic(Shim& shim, QueuePair& pair) {
 void attach(Shim& shim, QueuePair& pair) {
   for (ibv_cq* const shown : {pair.shown.send_cq, pair.shown.recv_cq}) {
     const Holding holding(of(shown).lock, shim.gate);
-    of(shown).pairs[pair.real->qp_num] = &pair;
+    of(shown).pairs.add(pair.real->qp_num, &pair);
   }
 }
 
 void detach(Shim& shim, QueuePair& pair) {
   for (ibv_cq* const shown : {pair.shown.send_cq, pair.shown.recv_cq}) {
     const Holding holding(of(shown).lock, shim.gate);
-    of(shown).pairs.erase(pair.real->qp_num);
+    of(shown).pairs.remove(pair.real->qp_num);
   }
 }
 
@@ -124,7 +125,7 @@ Status open_real(Shim& shim, QueuePair& pair) {
     return fail(os_error(fmt::format("making queue pair {} again", pair.shown.qp_num), errno));
   // The locks are held already.
   for (ibv_cq* const shown : {pair.shown.send_cq, pair.shown.recv_cq})
-    of(shown).pairs[pair.real->qp_num] = &pair;
+    of(shown).pairs.add(pair.real->qp_num, &pair);
   const int needed = needed_for(IBV_QPS_INIT, pair.shown.qp_type) & ~kAlways;
   if (pair.state == IBV_QPS_RESET || (pair.known & needed) != needed) return {};
   const int error = move_to(shim, pair, IBV_QPS_INIT);

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <memory>
 
@@ -13,27 +14,36 @@ void Receives::prepare(std::uint32_t most, std::uint32_t most_pieces) {
   most_pieces_ = most_pieces;
   slots_.assign(most, {});
   pieces_.assign(std::size_t{most} * most_pieces, {});
+  free_.resize(std::bit_ceil(std::max(most, 1U)));
   forget_all();
 }
 
 std::optional<std::uint32_t> Receives::take(const ibv_recv_wr& posted) {
   const auto pieces = static_cast<std::uint32_t>(posted.num_sge);
-  if (free_.empty() || pieces > most_pieces_) return std::nullopt;
-  const std::uint32_t slot = free_.back();
-  free_.pop_back();
-  slots_[slot] = {posted.wr_id, next_order_++, pieces};
+  if (taken_ == given_.load(std::memory_order_acquire) || pieces > most_pieces_)
+    return std::nullopt;
+  const std::uint32_t slot = free_[taken_++ & (free_.size() - 1)];
+  slots_[slot] = {posted.wr_id, taken_, pieces};
   std::copy_n(posted.sg_list, pieces, pieces_of(slot).begin());
   return slot;
 }
 
+void Receives::undo_take() { slots_[free_[--taken_ & (free_.size() - 1)]].order = 0; }
+
 void Receives::give_back(std::uint32_t slot) {
   slots_[slot].order = 0;
-  free_.push_back(slot);
+  const std::uint64_t given = given_.load(std::memory_order_relaxed);
+  free_[given & (free_.size() - 1)] = slot;
+  given_.store(given + 1, std::memory_order_release);
 }
 
 void Receives::forget_all() {
-  free_.clear();
-  for (std::uint32_t slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) give_back(slot);
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    slots_[slot].order = 0;
+    free_[slot] = slot;
+  }
+  taken_ = 0;
+  given_ = slots_.size();
 }
 
 std::vector<std::uint32_t> Receives::in_order() const {

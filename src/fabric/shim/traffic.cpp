@@ -186,7 +186,7 @@ int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from, ib
     const auto slot = receives.take(*one);
     const int error = slot ? post_slot(shim, receives, keys, *slot, post) : ENOMEM;
     if (error == 0) continue;
-    if (slot) receives.give_back(*slot);
+    if (slot) receives.undo_take();
     *bad = one;
     return error;
   }
@@ -292,19 +292,23 @@ void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_wc& completion
   header.write_back();
 }
 
-// Lets a completion of a receive speak of what the program posted.
-void finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion, Others others) {
+// Lets a completion of a receive speak of what the program posted. Returns false if it is of before
+// the queue pair was reset.
+bool finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion, Others others) {
   Receives& receives = pair.where_received();
-  if (others == Others::free) receives.lock.lock_awake();
+  const bool is_shared = pair.shown.srq != nullptr;  // other completion queues give back, too
+  if (is_shared && others == Others::free) receives.lock.lock_awake();
   const auto slot = static_cast<std::uint32_t>(completion.wr_id);
-  completion.wr_id = receives.at(slot).id;
+  const bool is_known = receives.is_taken(slot);
+  completion.wr_id = is_known ? receives.at(slot).id : 0;
   const bool is_good = completion.status == IBV_WC_SUCCESS;
-  if (is_good && pair.shown.qp_type == IBV_QPT_UD && !shim.directory.is_trivial()) {
+  if (is_known && is_good && pair.shown.qp_type == IBV_QPT_UD && !shim.directory.is_trivial()) {
     name_source(shim, receives.pieces_of(slot), completion);
   }
-  receives.give_back(slot);
-  if (others == Others::free) receives.lock.unlock();
-  if (is_good) ++pair.received;
+  if (is_known) receives.give_back(slot);
+  if (is_shared && others == Others::free) receives.lock.unlock();
+  if (is_known && is_good) ++pair.received;
+  return is_known;
 }
 
 bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) {
@@ -316,13 +320,12 @@ bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) 
 
 // Returns false if the completion is not for the program.
 bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others others) {
-  QueuePair* const pair = queue.find(completion.qp_num);
+  QueuePair* const pair = queue.pairs.find(completion.qp_num);
   if (pair == nullptr) return false;  // it belongs to a queue pair that is gone
   completion.qp_num = pair->shown.qp_num;
   if (completion.status != IBV_WC_SUCCESS) pair->is_broken = true;
   if (is_of_receive(shim, *pair, completion)) {
-    finish_receive(shim, *pair, completion, others);
-    return true;
+    return finish_receive(shim, *pair, completion, others);
   }
   if (pair->is_marker_on_its_way && completion.wr_id == kMarkerId) {
     pair->is_marker_on_its_way = false;
@@ -375,8 +378,9 @@ Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others ot
   const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
   int kept = 0;
   for (int i = 0; i < count; ++i) {
-    ibv_wc completion = into[i];
-    if (finish(shim, queue, completion, others)) into[kept++] = completion;
+    if (!finish(shim, queue, into[i], others)) continue;
+    if (kept != i) into[kept] = into[i];
+    ++kept;
   }
   return {count, kept};
 }
