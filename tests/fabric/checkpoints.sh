@@ -1,12 +1,12 @@
-# Checkpoints of a job whose messages are on their way: it goes on after some, and is killed after others and restarted on adapters
-# that were made anew, with other addresses and numbers.
+# Checkpoints of a job whose messages are on their way, at random moments: it goes on after some, and is killed after others and
+# restarted on adapters that were made anew, with other addresses and numbers. $options are those of the program.
 export DIAPAUSE_MEMORY_PATH=/run/memory DIAPAUSE_GLOBAL_PATH=/run/global DIAPAUSE_ENERGY_METERS=off
 mkdir -p /run/memory /run/global
 cd /run
 
 fail() {
   echo "FAILED: $*"
-  tail -n 20 /run/job* || true
+  tail -n 20 /run/job* /run/answer || true
   exit 1
 }
 
@@ -22,12 +22,13 @@ checkpoint() {
 }
 
 make_adapters 10.77.0.1 10.77.0.2
-"$diapause" launch -n fabric -- "$programs/exchange" "$messages" rxe0 rxe1 >/run/job0 2>&1 &
+# shellcheck disable=SC2086
+"$diapause" launch -n fabric -- "$programs/exchange" "$messages" rxe0 rxe1 $options >/run/job0 2>&1 &
 job=$!
 taken=0
 for round in $(seq "$rounds"); do
   for again in $(seq "$checkpoints"); do
-    sleep 0.$((RANDOM % 9 + 1))
+    sleep 0.$((RANDOM % 5))$((RANDOM % 10))
     checkpoint || break
     taken=$((taken + 1))
   done
@@ -43,9 +44,10 @@ for round in $(seq "$rounds"); do
 done
 status=0
 wait "$job" || status=$?
-cat /run/job*
 [ "$status" = 0 ] || fail "the job ended with $status"
-[ "${restarted:-0}" -ge 1 ] || fail "the job ended before it was restarted"
+[ "${restarted:-0}" = "$rounds" ] && [ "$taken" = $((rounds * checkpoints)) ] ||
+  fail "the job ended after $taken checkpoints and ${restarted:-0} restarts"
+grep -h "datagrams came" /run/job*
 for device in rxe0 rxe1; do
   grep -h "$device: $messages and $messages messages in order, $((messages / 16)) operations" /run/job* || fail "$device did not get all"
 done

@@ -6,7 +6,9 @@
 
 import argparse
 import pathlib
+import re
 import shlex
+import statistics
 import sys
 import tempfile
 
@@ -14,6 +16,7 @@ import machine
 
 SKIPPED = 77
 LIMIT_S = 400
+STRESS_S = 1500
 FOLDER = pathlib.Path(__file__).parent
 
 
@@ -21,7 +24,7 @@ class Failed(Exception):
     pass
 
 
-def run_script(arguments, name, **settings):
+def run_script(arguments, name, limit_s=LIMIT_S, **settings):
     """Runs guest.sh and then the script `name` in the machine, with shell variables of these
     settings. Fails with all that was written unless its status is 0."""
     booted = machine.Machine(arguments.cache)
@@ -31,7 +34,7 @@ def run_script(arguments, name, **settings):
                                      for key, value in variables.items())
         text += (FOLDER / "guest.sh").read_text() + (FOLDER / name).read_text()
         (pathlib.Path(share) / "script").write_text(text)
-        status, output = booted.run(share, LIMIT_S)
+        status, output = booted.run(share, limit_s)
     if status != 0:
         raise Failed(f"{name} ended with status {status}:\n{output}")
     return output
@@ -45,16 +48,54 @@ def packaged(arguments):
             raise Failed(f"no ping-pong of {name}:\n{output}")
 
 
+def pingpongs(arguments):
+    """They are checkpointed on their way, killed, and restarted on other adapters."""
+    output = run_script(arguments, "pingpongs.sh", iterations=2000)
+    for name in ("rc", "rc -N", "ud", "srq"):
+        if f"{name}: passed" not in output.splitlines():
+            raise Failed(output)
+
+
+def cost(arguments):
+    """No test: prints what the library of Diapause costs in this machine, by the packaged
+    ping-pongs, of which each runs with it and without it in turn."""
+    output = run_script(arguments, "cost.sh", limit_s=STRESS_S, rounds=8, iterations=400)
+    ratios = {}
+    for kind, ours, bare in re.findall(r"(.+): with ([\d.]+) without ([\d.]+)", output):
+        ratios.setdefault(kind, []).append((float(ours), float(bare)))
+    for kind, pairs in ratios.items():
+        times = sorted(ours / bare for ours, bare in pairs)
+        bare = statistics.median(bare for _, bare in pairs)
+        print(f"{kind} bytes: {statistics.median(times):.3f} times as long ({times[0]:.3f} to "
+              f"{times[-1]:.3f} in {len(times)} pairs), {bare:.0f} us without")
+
+
+def run_checkpoints(arguments, options, **settings):
+    output = run_script(arguments, "checkpoints.sh", options=options, **settings)
+    if "passed: " not in output:
+        raise Failed(output)
+    print(f"exchange {options}\n{output}")
+
+
 def checkpoints(arguments):
     """A job whose messages are on their way is checkpointed and goes on, and is killed and
     restarted on other adapters."""
-    output = run_script(arguments, "checkpoints.sh", messages=20000, rounds=2, checkpoints=3)
-    if "passed: " not in output:
-        raise Failed(output)
-    print(output)
+    run_checkpoints(arguments, "", messages=6000, rounds=2, checkpoints=3)
 
 
-TESTS = {test.__name__: test for test in (packaged, checkpoints)}
+def extended(arguments):
+    """The same of threads that post by ibv_wr_* to two adapters of their process."""
+    run_checkpoints(arguments, "threads extended", messages=6000, rounds=2, checkpoints=3)
+
+
+def stress(arguments):
+    """The same, hundreds of times."""
+    for options in ("", "threads extended"):
+        run_checkpoints(arguments, options, limit_s=STRESS_S, messages=45000, rounds=10,
+                        checkpoints=12)
+
+
+TESTS = {test.__name__: test for test in (packaged, pingpongs, checkpoints, extended, stress, cost)}
 
 
 def main():

@@ -312,6 +312,8 @@ DIAPAUSE_VERB ibv_context* ibv_open_device(ibv_device* shown) {
   ibv_context* const face = context->face();
   context->shown.sz = sizeof(verbs_context);
   context->shown.query_port = query_port;
+  context->shown.create_qp_ex = create_extended_pair;
+  context->shown.create_cq_ex = create_extended_queue;
   face->abi_compat = __VERBS_ABI_IS_EXTENDED;
   face->device = shown;
   face->ops = operations();

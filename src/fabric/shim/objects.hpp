@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -123,7 +124,10 @@ class PairTable {
 };
 
 struct CompletionQueue {
-  ibv_cq shown = {};
+  union {  // one begins as the other
+    ibv_cq_ex extended = {};
+    ibv_cq shown;
+  };
   ibv_cq* real = nullptr;
   Channel* channel = nullptr;
   int vector = 0;
@@ -135,7 +139,10 @@ struct CompletionQueue {
   bool has_missed_event = false;  // while it was armed, completions were taken
   std::uint32_t events_given = 0;
   PairTable pairs;  // those whose work completes here
-};
+  // A thread holds `reading` from ibv_start_poll() to ibv_end_poll(), and reads `read` meanwhile. A
+  // checkpoint does not take it.
+  Lock reading;
+  ibv_wc read = {};
 };
 
 // Receives that were posted and have not completed. One thread at a time may post, and one may
@@ -186,8 +193,23 @@ struct SharedQueue {
   Receives receives;
 };
 
+// Sends that a program describes one after another between ibv_wr_start() and ibv_wr_complete().
+// They hold the numbers that the program knows, so a checkpoint may come in between.
+struct Batch {
+  Lock lock;  // of the thread that is in between; a checkpoint does not take it
+  std::vector<ibv_send_wr> requests;
+  std::vector<std::size_t> first_pieces;  // of each request
+  std::vector<ibv_sge> pieces;
+  std::vector<char> inlined;  // data that goes in the requests themselves
+  int error = 0;
+  ibv_send_wr nothing = {};  // what is set while there is no request
+};
+
 struct QueuePair {
-  ibv_qp shown = {};
+  union {  // one begins with the other
+    ibv_qp_ex extended = {};
+    ibv_qp shown;
+  };
   ibv_qp* real = nullptr;
   ibv_qp_init_attr init = {};   // what the program asked for
   ibv_qp_attr attributes = {};  // the attributes that the program has set, one call after another
@@ -207,6 +229,13 @@ struct QueuePair {
   bool is_broken = false;
   bool is_marker_on_its_way = false;
   ibv_ah* marker_handle = nullptr;
+
+  std::unique_ptr<Batch> batch;  // null: it was not made for ibv_wr_*
+  // A batch is posted as a whole or not at all, so it must be known how much room there is. These
+  // say for each signalled send how many sends there were up to it; empty if there are no batches.
+  std::vector<std::uint64_t> positions;
+  std::uint64_t posted = 0;
+  std::atomic<std::uint64_t> retired{0};  // sends that are known to be over
 
   std::uint64_t peer_home = 0;
   Context& context() const {

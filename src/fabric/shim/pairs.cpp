@@ -86,6 +86,7 @@ void forget_traffic(Shim& shim, QueuePair& pair) {
   const Holding completions(of(pair.shown.recv_cq).lock, shim.gate);
   const Holding sends(pair.lock, shim.gate);
   pair.signalled = pair.signalled_done = pair.behind_last_signal = pair.sent = pair.received = 0;
+  pair.posted = pair.retired = 0;
   pair.is_broken = pair.is_marker_on_its_way = false;
   const Holding holding(pair.receives.lock, shim.gate);
   pair.receives.forget_all();
@@ -289,13 +290,6 @@ DIAPAUSE_VERB int ibv_detach_mcast(ibv_qp* shown, const ibv_gid* gid, std::uint1
     return one.second == lid && std::memcmp(one.first.raw, gid->raw, sizeof gid->raw) == 0;
   });
   return 0;
-}
-
-// There is no other way to post: programs take the plain one then.
-DIAPAUSE_VERB ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* shown) {
-  Shim& shim = Shim::get();
-  if (is_ours(shown->context) || shim.real.ibv_qp_to_qp_ex == nullptr) return nullptr;
-  return shim.real.ibv_qp_to_qp_ex(shown);
 }
 
 DIAPAUSE_VERB int ibv_query_ece(ibv_qp* shown, ibv_ece* options) {

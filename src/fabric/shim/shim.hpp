@@ -94,8 +94,10 @@ inline Domain& of(ibv_pd* shown) { return *reinterpret_cast<Domain*>(shown); }
 inline Region& of(ibv_mr* shown) { return *reinterpret_cast<Region*>(shown); }
 inline Channel& of(ibv_comp_channel* shown) { return *reinterpret_cast<Channel*>(shown); }
 inline CompletionQueue& of(ibv_cq* shown) { return *reinterpret_cast<CompletionQueue*>(shown); }
+inline CompletionQueue& of(ibv_cq_ex* shown) { return of(ibv_cq_ex_to_cq(shown)); }
 inline SharedQueue& of(ibv_srq* shown) { return *reinterpret_cast<SharedQueue*>(shown); }
 inline QueuePair& of(ibv_qp* shown) { return *reinterpret_cast<QueuePair*>(shown); }
+inline QueuePair& of(ibv_qp_ex* shown) { return of(&shown->qp_base); }
 inline Handle& of(ibv_ah* shown) { return *reinterpret_cast<Handle*>(shown); }
 
 // The libraries of adapters, and the real library itself, call the same functions with objects of
@@ -112,11 +114,17 @@ struct Taken {
   int for_program = 0;
 };
 Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others);
+// Posts a list of so many sends as a whole, or fails with an error number and posts none of them.
+int post_all_or_none(QueuePair& pair, ibv_send_wr* from, std::size_t count);
 // Posts a send that says when all before it are done. The caller has all locks.
 Status post_marker(QueuePair& pair);
 // Gives the adapter the receives that it had. The caller has all locks.
 Status post_again(QueuePair& pair);
 Status post_again(SharedQueue& queue);
+
+// extended.cpp: what programs call through the other table in a context.
+ibv_qp* create_extended_pair(ibv_context* shown, ibv_qp_init_attr_ex* init);
+ibv_cq_ex* create_extended_queue(ibv_context* shown, ibv_cq_init_attr_ex* init);
 
 // devices.cpp
 Status open_real(Shim& shim, Context& context);

@@ -40,9 +40,26 @@ bool is_supported(ibv_wr_opcode opcode) {
   return is_two_sided(opcode) || is_one_sided(opcode) || is_atomic(opcode);
 }
 
+bool is_signalled(const QueuePair& pair, const ibv_send_wr& one) {
+  return pair.init.sq_sig_all != 0 || (one.send_flags & IBV_SEND_SIGNALED) != 0;
+}
+
+// Notes where the signalled ones of these sends are among all. This must be done before they are
+// posted, because they may complete at once.
+void note_positions(QueuePair& pair, const ibv_send_wr* from) {
+  if (pair.positions.empty()) return;
+  std::uint64_t signalled = pair.signalled, posted = pair.posted;
+  for (const ibv_send_wr* one = from; one != nullptr; one = one->next) {
+    ++posted;
+    if (!is_signalled(pair, *one)) continue;
+    pair.positions[++signalled % pair.positions.size()] = posted;
+  }
+}
+
 void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
   for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next) {
-    if (pair.init.sq_sig_all != 0 || (one->send_flags & IBV_SEND_SIGNALED) != 0) {
+    ++pair.posted;
+    if (is_signalled(pair, *one)) {
       ++pair.signalled;
       pair.behind_last_signal = 0;
     } else {
@@ -141,6 +158,16 @@ int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr*
   return 0;
 }
 
+// The caller has the lock of the pair.
+int post_held(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
+  note_positions(pair, from);
+  const bool is_plain = pair.shown.qp_type != IBV_QPT_UD && shim.directory.is_trivial();
+  if (!is_plain) return post_translated(shim, pair, from, bad);
+  const int error = pair.real->context->ops.post_send(pair.real, from, bad);
+  count_sent(pair, from, error == 0 ? nullptr : *bad);
+  return error;
+}
+
 int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
   Shim& shim = Shim::get();
   QueuePair& pair = of(shown);
@@ -150,11 +177,7 @@ int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
     return EOPNOTSUPP;
   }
   const Holding holding(pair.lock, shim.gate);
-  const bool is_plain = shown->qp_type != IBV_QPT_UD && shim.directory.is_trivial();
-  if (!is_plain) return post_translated(shim, pair, from, bad);
-  const int error = pair.real->context->ops.post_send(pair.real, from, bad);
-  count_sent(pair, from, error == 0 ? nullptr : *bad);
-  return error;
+  return post_held(shim, pair, from, bad);
 }
 
 // Hands a receive to the adapter: under the number of its slot, with real keys.
@@ -329,9 +352,12 @@ bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others other
   }
   if (pair->is_marker_on_its_way && completion.wr_id == kMarkerId) {
     pair->is_marker_on_its_way = false;
+    pair->retired = pair->posted;  // nothing is posted while there is a marker
     return false;
   }
   ++pair->signalled_done;
+  if (!pair->positions.empty())
+    pair->retired = pair->positions[pair->signalled_done % pair->positions.size()];
   return true;
 }
 
@@ -371,6 +397,14 @@ ibv_context_ops operations() {
   made.post_srq_recv = post_srq_recv;
   return made;  // memory windows are none of them: the rest is null, which programs are told as
                 // "not supported"
+}
+
+int post_all_or_none(QueuePair& pair, ibv_send_wr* from, std::size_t count) {
+  Shim& shim = Shim::get();
+  const Holding holding(pair.lock, shim.gate);
+  if (pair.posted - pair.retired + count > pair.init.cap.max_send_wr) return ENOMEM;
+  ibv_send_wr* bad = nullptr;
+  return post_held(shim, pair, from, &bad);
 }
 
 Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others) {

@@ -1,10 +1,15 @@
 // Two processes send each other numbered messages, over a reliable connection, over one with a
-// shared receive queue, and as datagrams, and write and count in each other's memory. They say at
-// the end what came, and fail at the first message that is not the next one.
+// shared receive queue, and as datagrams, and write, read and count in each other's memory. They
+// say at the end what came, and fail at the first message that is not the next one.
 //
-//   exchange MESSAGES FIRST_DEVICE SECOND_DEVICE
+//   exchange MESSAGES FIRST_DEVICE SECOND_DEVICE [threads] [extended]
+//
+// With "threads" they are two threads of one process, which has both adapters. With "extended" they
+// post by ibv_wr_* and read completions by ibv_start_poll().
+#include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +26,7 @@ enum {
   kHeader = 40,
   kGidIndex = 1,
   kKey = 0x11111111,
+  kExposedBytes = 8192,
   kSlots = 64
 };
 enum { kReliable, kShared, kDatagram, kPairs };
@@ -39,10 +45,12 @@ struct message {
 
 // Memory that others may read and write.
 struct exposed {
-  uint64_t counter;    // changed by atomic operations
-  uint64_t written;    // changed by RDMA
-  uint64_t datagrams;  // number of datagrams that have come
-  uint64_t fetched;    // fetched by the last operation
+  uint64_t counter;               // changed by atomic operations
+  uint64_t written;               // changed by RDMA
+  uint64_t datagrams;             // number of datagrams that have come
+  uint64_t fetched;               // fetched by the last operation
+  uint64_t read_back;             // read from the other's counter after it
+  struct message landed[kSlots];  // messages that were written here, by their number
 };
 
 struct side {
@@ -61,6 +69,7 @@ struct side {
   uint64_t sent[kPairs], came[kPairs], in_flight[kPairs], last[kPairs];
   uint64_t operations, counted;
   int is_waiting;
+  int is_extended;
 };
 
 static void must(int condition, const char* what) {
@@ -79,6 +88,11 @@ static int send_slot(int pair, uint64_t number) {
   return kPairs * kReceives + pair * kSlots + (int)(number % kSlots);
 }
 
+// Messages that are written land in the half of their pair. Only every fifth is written.
+static size_t landing_slot(int pair, uint64_t number) {
+  return (size_t)(pair * (kSlots / 2)) + number / 5 % (kSlots / 2);
+}
+
 static void post_receive(struct side* side, int pair, int slot) {
   struct ibv_sge piece = {(uintptr_t)buffer_of(side, slot), kBytes, side->memory->lkey};
   struct ibv_recv_wr receive = {.wr_id = (uint64_t)slot, .sg_list = &piece, .num_sge = 1}, *bad;
@@ -89,13 +103,39 @@ static void post_receive(struct side* side, int pair, int slot) {
   }
 }
 
+static struct ibv_qp* create_pair(struct side* side, struct ibv_qp_init_attr* init) {
+  if (!side->is_extended) return ibv_create_qp(side->domain, init);
+  struct ibv_qp_init_attr_ex extended = {
+      .send_cq = init->send_cq,
+      .recv_cq = init->recv_cq,
+      .srq = init->srq,
+      .cap = init->cap,
+      .qp_type = init->qp_type,
+      .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+      .pd = side->domain,
+      .send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM};
+  if (init->qp_type == IBV_QPT_RC) {
+    extended.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                               IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  }
+  return ibv_create_qp_ex(side->context, &extended);
+}
+
+static struct ibv_cq* create_queue(struct side* side, struct ibv_comp_channel* channel) {
+  if (!side->is_extended) return ibv_create_cq(side->context, 1024, side, channel, 0);
+  struct ibv_cq_init_attr_ex extended = {
+      .cqe = 1024, .cq_context = side, .channel = channel, .wc_flags = IBV_WC_STANDARD_FLAGS};
+  struct ibv_cq_ex* made = ibv_create_cq_ex(side->context, &extended);
+  return made == NULL ? NULL : ibv_cq_ex_to_cq(made);
+}
+
 static struct ibv_qp* make_pair(struct side* side, int pair) {
   struct ibv_qp_init_attr init = {.send_cq = side->sends,
                                   .recv_cq = side->receives,
                                   .cap = {kSlots, kReceives, 1, 1, 64},
                                   .srq = pair == kShared ? side->shared : NULL,
                                   .qp_type = pair == kDatagram ? IBV_QPT_UD : IBV_QPT_RC};
-  struct ibv_qp* made = ibv_create_qp(side->domain, &init);
+  struct ibv_qp* made = create_pair(side, &init);
   must(made != NULL, "making a queue pair");
   struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT,
                                    .port_num = 1,
@@ -119,15 +159,16 @@ static void open_side(struct side* side, const char* device) {
   side->domain = ibv_alloc_pd(side->context);
   const size_t bytes = (size_t)kBytes * kPairs * (kReceives + kSlots);
   side->buffers = calloc(1, bytes);
-  side->exposed = calloc(1, 4096);
+  side->exposed = aligned_alloc(4096, kExposedBytes);
+  memset(side->exposed, 0, kExposedBytes);
   const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                      IBV_ACCESS_REMOTE_ATOMIC;
   side->memory = ibv_reg_mr(side->domain, side->buffers, bytes, IBV_ACCESS_LOCAL_WRITE);
-  side->exposed_memory = ibv_reg_mr(side->domain, side->exposed, 4096, access);
+  side->exposed_memory = ibv_reg_mr(side->domain, side->exposed, kExposedBytes, access);
   must(side->memory && side->exposed_memory, "registering memory");
   side->channel = ibv_create_comp_channel(side->context);
-  side->sends = ibv_create_cq(side->context, 1024, NULL, NULL, 0);
-  side->receives = ibv_create_cq(side->context, 1024, side, side->channel, 0);
+  side->sends = create_queue(side, NULL);
+  side->receives = create_queue(side, side->channel);
   must(side->sends && side->receives, "making completion queues");
   struct ibv_srq_init_attr shared = {.attr = {.max_wr = kReceives, .max_sge = 1}};
   side->shared = ibv_create_srq(side->domain, &shared);
@@ -176,12 +217,75 @@ static void connect_side(struct side* side) {
   must(side->handle != NULL, "making an address handle");
 }
 
-static void post(struct side* side, int pair, struct ibv_send_wr* send) {
-  struct ibv_send_wr* bad;
-  must(ibv_post_send(side->pairs[pair], send, &bad) == 0, "posting a send");
+static void describe(struct ibv_qp_ex* pair, const struct ibv_send_wr* send) {
+  pair->wr_id = send->wr_id;
+  pair->wr_flags = send->send_flags & ~(unsigned)IBV_SEND_INLINE;
+  if (send->opcode == IBV_WR_SEND) ibv_wr_send(pair);
+  if (send->opcode == IBV_WR_SEND_WITH_IMM) ibv_wr_send_imm(pair, send->imm_data);
+  if (send->opcode == IBV_WR_RDMA_READ)
+    ibv_wr_rdma_read(pair, send->wr.rdma.rkey, send->wr.rdma.remote_addr);
+  if (send->opcode == IBV_WR_RDMA_WRITE)
+    ibv_wr_rdma_write(pair, send->wr.rdma.rkey, send->wr.rdma.remote_addr);
+  if (send->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+    ibv_wr_rdma_write_imm(pair, send->wr.rdma.rkey, send->wr.rdma.remote_addr, send->imm_data);
+  if (send->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+    ibv_wr_atomic_fetch_add(pair, send->wr.atomic.rkey, send->wr.atomic.remote_addr,
+                            send->wr.atomic.compare_add);
+  const struct ibv_sge* piece = send->sg_list;
+  if ((send->send_flags & IBV_SEND_INLINE) != 0) {
+    ibv_wr_set_inline_data(pair, (void*)(uintptr_t)piece->addr, piece->length);
+  } else {
+    ibv_wr_set_sge(pair, piece->lkey, piece->addr, piece->length);
+  }
 }
 
-// Only every fourth send tells of its end, and every third goes in the request itself.
+static void post(struct side* side, int pair, struct ibv_send_wr* send) {
+  struct ibv_send_wr* bad;
+  if (!side->is_extended) {
+    must(ibv_post_send(side->pairs[pair], send, &bad) == 0, "posting a send");
+    return;
+  }
+  struct ibv_qp_ex* extended = ibv_qp_to_qp_ex(side->pairs[pair]);
+  must(extended != NULL, "posting by ibv_wr_*");
+  ibv_wr_start(extended);
+  for (; send != NULL; send = send->next) {
+    describe(extended, send);
+    if (pair == kDatagram)
+      ibv_wr_set_ud_addr(extended, send->wr.ud.ah, send->wr.ud.remote_qpn, send->wr.ud.remote_qkey);
+  }
+  must(ibv_wr_complete(extended) == 0, "posting a batch");
+}
+
+static int poll_extended(struct ibv_cq_ex* queue, int most, struct ibv_wc* into) {
+  struct ibv_poll_cq_attr attributes = {0};
+  int error = ibv_start_poll(queue, &attributes), count = 0;
+  if (error == ENOENT) return 0;
+  while (error == 0) {
+    struct ibv_wc one = {.wr_id = queue->wr_id, .status = queue->status};
+    one.opcode = ibv_wc_read_opcode(queue);
+    one.qp_num = ibv_wc_read_qp_num(queue);
+    one.src_qp = ibv_wc_read_src_qp(queue);
+    one.wc_flags = ibv_wc_read_wc_flags(queue);
+    one.imm_data = ibv_wc_read_imm_data(queue);
+    one.slid = (uint16_t)ibv_wc_read_slid(queue);
+    one.sl = ibv_wc_read_sl(queue);
+    one.dlid_path_bits = ibv_wc_read_dlid_path_bits(queue);
+    one.byte_len = ibv_wc_read_byte_len(queue);
+    into[count++] = one;
+    if (count == most) break;
+    error = ibv_next_poll(queue);
+  }
+  ibv_end_poll(queue);
+  return error == 0 || error == ENOENT ? count : -1;
+}
+
+static int take(struct side* side, struct ibv_cq* queue, int most, struct ibv_wc* into) {
+  return side->is_extended ? poll_extended((struct ibv_cq_ex*)queue, most, into)
+                           : ibv_poll_cq(queue, most, into);
+}
+
+// Only every fourth send tells of its end, and every third goes in the request itself. Every fifth
+// carries its number beside the data; over reliable connections that is a write.
 static void send_next(struct side* side, int pair) {
   const uint64_t number = side->sent[pair];
   const int slot = send_slot(pair, number);
@@ -194,10 +298,18 @@ static void send_next(struct side* side, int pair) {
   const int is_signalled = number % 4 == 3;
   if (is_signalled) send.send_flags = IBV_SEND_SIGNALED;
   if (number % 3 == 0) send.send_flags |= IBV_SEND_INLINE;
+  if (number % 5 == 0) {
+    send.opcode = pair == kDatagram ? IBV_WR_SEND_WITH_IMM : IBV_WR_RDMA_WRITE_WITH_IMM;
+    send.imm_data = htonl((uint32_t)number);
+  }
   if (pair == kDatagram) {
     send.wr.ud.ah = side->handle;
     send.wr.ud.remote_qpn = side->other.numbers[pair];
     send.wr.ud.remote_qkey = kKey;
+  } else if (number % 5 == 0) {
+    send.wr.rdma.remote_addr = side->other.memory + offsetof(struct exposed, landed) +
+                               sizeof *message * landing_slot(pair, number);
+    send.wr.rdma.rkey = side->other.key;
   }
   post(side, pair, &send);
   ++side->sent[pair];
@@ -205,14 +317,22 @@ static void send_next(struct side* side, int pair) {
 }
 
 // A write with a number that only grows, and an addition that is done exactly once, in the other's
-// memory.
+// memory, and a read of what it has become.
 static void operate(struct side* side) {
+  struct ibv_sge back = {(uintptr_t)&side->exposed->read_back, 8, side->exposed_memory->lkey};
+  struct ibv_send_wr get = {.wr_id = UINT64_MAX,
+                            .sg_list = &back,
+                            .num_sge = 1,
+                            .opcode = IBV_WR_RDMA_READ,
+                            .send_flags = IBV_SEND_SIGNALED};
+  get.wr.rdma.remote_addr = side->other.memory + offsetof(struct exposed, counter);
+  get.wr.rdma.rkey = side->other.key;
   struct ibv_sge piece = {(uintptr_t)&side->exposed->fetched, 8, side->exposed_memory->lkey};
-  struct ibv_send_wr add = {.wr_id = UINT64_MAX,
+  struct ibv_send_wr add = {.wr_id = 0,
+                            .next = &get,
                             .sg_list = &piece,
                             .num_sge = 1,
-                            .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-                            .send_flags = IBV_SEND_SIGNALED};
+                            .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD};
   add.wr.atomic.remote_addr = side->other.memory + offsetof(struct exposed, counter);
   add.wr.atomic.rkey = side->other.key;
   add.wr.atomic.compare_add = 1;
@@ -240,7 +360,7 @@ static int pair_of(struct side* side, uint32_t number) {
 
 static void take_sends(struct side* side) {
   struct ibv_wc completions[16];
-  const int count = ibv_poll_cq(side->sends, 16, completions);
+  const int count = take(side, side->sends, 16, completions);
   must(count >= 0, "polling");
   for (int i = 0; i < count; ++i) {
     const struct ibv_wc* one = &completions[i];
@@ -251,6 +371,7 @@ static void take_sends(struct side* side) {
     if (one->wr_id == UINT64_MAX) {
       must(side->exposed->fetched == side->counted, "an addition was done twice, or not at all");
       ++side->counted;
+      must(side->exposed->read_back == side->counted, "what was read is not what was added");
       side->is_waiting = 0;
       continue;
     }
@@ -262,10 +383,25 @@ static void take_sends(struct side* side) {
   }
 }
 
+static const struct message* message_of(struct side* side, int pair, int slot,
+                                        const struct ibv_wc* completion) {
+  const int is_numbered = (completion->wc_flags & IBV_WC_WITH_IMM) != 0;
+  const uint32_t number = is_numbered ? ntohl(completion->imm_data) : 0;
+  const int is_written = completion->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+  must(is_written == (is_numbered && pair != kDatagram), "a receive of another kind");
+  const struct message* message =
+      is_written
+          ? &side->exposed->landed[landing_slot(pair, number)]
+          : (const struct message*)(buffer_of(side, slot) + (pair == kDatagram ? kHeader : 0));
+  must(is_numbered == (message->number % 5 == 0), "a number beside the data is missing");
+  must(!is_numbered || message->number == number, "the number beside the data is another");
+  return message;
+}
+
 // Returns whether there may be more.
 static int take_receives(struct side* side) {
   struct ibv_wc completions[16];
-  const int count = ibv_poll_cq(side->receives, 16, completions);
+  const int count = take(side, side->receives, 16, completions);
   must(count >= 0, "polling");
   for (int i = 0; i < count; ++i) {
     const struct ibv_wc* one = &completions[i];
@@ -273,8 +409,7 @@ static int take_receives(struct side* side) {
     const int pair = pair_of(side, one->qp_num);
     const int slot = (int)one->wr_id;
     must(slot / kReceives == pair, "a receive of another queue");
-    const struct message* message =
-        (const struct message*)(buffer_of(side, slot) + (pair == kDatagram ? kHeader : 0));
+    const struct message* message = message_of(side, pair, slot, one);
     if (pair == kDatagram) {
       must(one->src_qp == side->other.numbers[pair], "a datagram of a stranger");
       must(message->number >= side->came[pair], "a datagram came twice, or too late");
@@ -337,7 +472,7 @@ static void exchange(struct side* side, int gate, int waits_for_events) {
       struct ibv_cq* queue;
       void* context;
       must(ibv_get_cq_event(side->channel, &queue, &context) == 0, "waiting for an event");
-      must(queue == side->receives && context == side, "an event of another queue");
+      must(queue == side->receives && context == (void*)side, "an event of another queue");
       ibv_ack_cq_events(queue, 1);
       ibv_req_notify_cq(queue, 0);
     }
@@ -364,21 +499,54 @@ static void run(struct side* side, const char* device, int wire, int waits_for_e
           (unsigned long long)side->exposed->datagrams, (unsigned long long)side->messages);
 }
 
-int main(int count, char** words) {
-  must(count == 4, "usage: exchange MESSAGES FIRST_DEVICE SECOND_DEVICE");
-  int wire[2];
-  must(socketpair(AF_UNIX, SOCK_STREAM, 0, wire) == 0, "making a pair of sockets");
-  struct side* side = calloc(1, sizeof *side);
-  side->messages = strtoull(words[1], NULL, 10);
-  const pid_t child = fork();
-  if (child == 0) {
-    close(wire[0]);
-    run(side, words[3], wire[1], 1);
+struct thread {
+  struct side side;
+  const char* device;
+  int wire;
+};
+
+static void* run_thread(void* data) {
+  struct thread* thread = data;
+  run(&thread->side, thread->device, thread->wire, 1);
+  return NULL;
+}
+
+// Runs the second side in a process or a thread of its own, and this one here.
+static int run_both(struct thread* own, struct thread* other, int are_threads) {
+  pthread_t thread;
+  const pid_t child = are_threads ? 0 : fork();
+  if (are_threads) {
+    must(pthread_create(&thread, NULL, run_thread, other) == 0, "starting a thread");
+  } else if (child == 0) {
+    close(own->wire);
+    run_thread(other);
     return 0;
+  } else {
+    close(other->wire);
   }
-  close(wire[1]);
-  run(side, words[2], wire[0], 0);
+  run(&own->side, own->device, own->wire, 0);
   int status = 0;
-  must(waitpid(child, &status, 0) == child, "waiting for the other process");
+  if (are_threads) {
+    pthread_join(thread, NULL);
+  } else {
+    must(waitpid(child, &status, 0) == child, "waiting for the other process");
+  }
   return status != 0;
+}
+
+int main(int count, char** words) {
+  must(count >= 4, "usage: exchange MESSAGES FIRST_DEVICE SECOND_DEVICE [threads] [extended]");
+  int wire[2], are_threads = 0;
+  must(socketpair(AF_UNIX, SOCK_STREAM, 0, wire) == 0, "making a pair of sockets");
+  struct thread* both = calloc(2, sizeof *both);
+  for (int i = 0; i < 2; ++i) {
+    both[i].side.messages = strtoull(words[1], NULL, 10);
+    both[i].device = words[2 + i];
+    both[i].wire = wire[i];
+    for (int k = 4; k < count; ++k) {
+      if (strcmp(words[k], "extended") == 0) both[i].side.is_extended = 1;
+      if (strcmp(words[k], "threads") == 0) are_threads = 1;
+    }
+  }
+  return run_both(&both[0], &both[1], are_threads);
 }
