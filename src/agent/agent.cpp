@@ -11,6 +11,7 @@
 #include "agent/caretaker.hpp"
 #include "agent/images.hpp"
 #include "agent/team.hpp"
+#include "fabric/foreign.hpp"
 #include "fabric/pause.hpp"
 #include "process/freeze.hpp"
 #include "process/restore.hpp"
@@ -108,7 +109,7 @@ Result<process::Keeper> launch_alone(const LaunchRequest& request, const process
 Status give_adapters(const process::Keeper& keeper) {
   fabric::Pause verbs;
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(keeper.process()));
-  verbs.take_over(processes);
+  DIAPAUSE_TRY(verbs.take_over(processes));
   return verbs.end();
 }
 
@@ -422,6 +423,7 @@ int translate(int listener, const std::string& ports) {
 }
 
 Result<int> launch(const LaunchRequest& request) {
+  DIAPAUSE_TRY(fabric::check_choice(request.store.environment));
   DIAPAUSE_TRY(process::Keeper::check());
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(

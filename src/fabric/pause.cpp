@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "fabric/foreign.hpp"
 #include "sys/futex.hpp"
 #include "sys/process.hpp"
 
@@ -23,17 +24,23 @@ namespace {
 
 constexpr double kShortStep_s = 10, kLongStep_s = 60;
 
-// Returns the paths of what may be the memory that a process shares with its agent; none if it uses
-// no verbs.
-std::vector<std::string> candidates(pid_t process) {
-  std::vector<std::string> found;
+// What a process has open that matters here.
+struct Open {
+  // The paths of what may be the memory that it shares with its agent; none if it uses no verbs.
+  std::vector<std::string> memories;
+  std::vector<std::string> devices;
+};
+
+Open open_files_of(pid_t process) {
+  Open open;
   std::error_code error;
   for (const auto& entry :
        std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", process), error)) {
     const std::string link = std::filesystem::read_symlink(entry.path(), error).string();
-    if (link.starts_with(kMemoryLink)) found.push_back(entry.path().string());
+    if (link.starts_with(kMemoryLink)) open.memories.push_back(entry.path().string());
+    if (link.starts_with("/dev/")) open.devices.push_back(link);
   }
-  return found;
+  return open;
 }
 
 // The memory of `path`, if it is what the library of verbs made.
@@ -80,10 +87,13 @@ void Pause::let_go() {
   members_.clear();
 }
 
-void Pause::find(std::span<const pid_t> processes) {
+Status Pause::find(std::span<const pid_t> processes) {
   let_go();
+  std::string troubles;
   for (const pid_t process : processes) {
-    for (const std::string& path : candidates(process)) {
+    const Open open = open_files_of(process);
+    const std::size_t before = members_.size();
+    for (const std::string& path : open.memories) {
       Member member;
       member.process = process;
       member.memory = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -99,7 +109,18 @@ void Pause::find(std::span<const pid_t> processes) {
       if (member.page != nullptr) ::munmap(member.page, kPageSize);
       ::close(member.memory);
     }
+    const Way way = members_.size() > before ? Way::by_our_library : Way::otherwise;
+    for (const std::string& device : open.devices) {
+      const std::string trouble = trouble_with_device(device, way);
+      if (!trouble.empty())
+        troubles +=
+            fmt::format("\n  process {} has {} open: {}", own_id_of(process), device, trouble);
+    }
   }
+  if (troubles.empty()) return {};
+  return fail(
+      Code::argument,
+      "the job holds what cannot be restored, and runs on without a checkpoint:" + troubles);
 }
 
 void Pause::ask(Member& member, Step step) {
@@ -163,7 +184,7 @@ Status Pause::give_directory() {
 }
 
 Status Pause::begin(std::span<const pid_t> processes) {
-  find(processes);
+  DIAPAUSE_TRY(find(processes));
   if (members_.empty()) return {};
   since_s_ = sys::monotonic_s();
   Status result = ask_all(Step::stop, kShortStep_s);
@@ -180,9 +201,10 @@ Status Pause::begin(std::span<const pid_t> processes) {
   return result;
 }
 
-void Pause::take_over(std::span<const pid_t> processes) {
-  find(processes);
+Status Pause::take_over(std::span<const pid_t> processes) {
+  DIAPAUSE_TRY(find(processes));
   is_held_ = !members_.empty();
+  return {};
 }
 
 void Pause::end_early() { ended_early_ = end(); }

@@ -25,10 +25,11 @@ class Pause {
   ~Pause();
 
   // `processes` are all processes of the job. After a failure nothing has changed for them;
-  // Code::again says that it may succeed soon.
+  // Code::again says that it may succeed soon. Nothing is touched if one of them uses a fabric that
+  // cannot be restored.
   Status begin(std::span<const pid_t> processes);
   // Takes over the processes of a restored job, which are as begin() left them.
-  void take_over(std::span<const pid_t> processes);
+  Status take_over(std::span<const pid_t> processes);
   // Does nothing if it holds none. Fails if an adapter does not do what its predecessor did;
   // threads then wait on.
   Status end();
@@ -45,7 +46,8 @@ class Pause {
     int memory = -1;
     Page* page = nullptr;
   };
-  void find(std::span<const pid_t> processes);
+  // Fails if the processes use what cannot be restored.
+  Status find(std::span<const pid_t> processes);
   Status ask_all(Step step, double at_most_s);
   void ask(Member& member, Step step);
   Status answer_of(Member& member, double end_s);

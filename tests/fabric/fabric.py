@@ -88,6 +88,14 @@ def extended(arguments):
     run_checkpoints(arguments, "threads extended", messages=6000, rounds=2, checkpoints=3)
 
 
+def refusals(arguments):
+    """What cannot be checkpointed is refused by name."""
+    output = run_script(arguments, "refusals.sh")
+    if "passed" not in output.splitlines():
+        raise Failed(output)
+    print(output)
+
+
 def stress(arguments):
     """The same, hundreds of times."""
     for options in ("", "threads extended"):
@@ -95,7 +103,8 @@ def stress(arguments):
                         checkpoints=12)
 
 
-TESTS = {test.__name__: test for test in (packaged, pingpongs, checkpoints, extended, stress, cost)}
+TESTS = {test.__name__: test for test in (packaged, pingpongs, checkpoints, extended, refusals,
+                                          stress, cost)}
 
 
 def main():

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
 #include "fabric/shim/shim.hpp"
@@ -32,6 +33,11 @@ bool is_taken(const Shim& shim, const ibv_mr* real, const Context& context) {
 ibv_mr* make_region(ibv_pd* domain, void* address, std::size_t length, std::uint64_t iova,
                     unsigned access) {
   Shim& shim = Shim::get();
+  // All memory that there will ever be, at no address of its own.
+  if (length == SIZE_MAX) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
   const Passage passage(shim.gate);
   auto region = std::make_unique<Region>();
   region->shown = {domain->context, domain, address, length, 0, 0, 0};

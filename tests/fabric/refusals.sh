@@ -1,0 +1,38 @@
+# What cannot be checkpointed is refused: to the program if it asks an adapter for it, at the launch if a variable chooses it, and
+# otherwise at the checkpoint, before anything is touched.
+export DIAPAUSE_MEMORY_PATH=/run/memory DIAPAUSE_GLOBAL_PATH=/run/global DIAPAUSE_ENERGY_METERS=off
+mkdir -p /run/memory /run/global
+cd /run
+make_adapters 10.77.0.1 10.77.0.2
+
+"$diapause" launch -n asks -- "$programs/refusals" rxe0
+
+# Launches a program that holds what a checkpoint cannot have, and looks at the answer.
+#   refused TEXT COMMAND...
+refused() {
+  local expected=$1
+  shift
+  rm -f go
+  "$diapause" launch -n holds -- "$@" &
+  local job=$!
+  for try in $(seq 50); do
+    "$diapause" checkpoint holds >answer 2>&1 && { echo "a checkpoint was taken of: $*"; exit 1; }
+    grep -q 'has /dev/' answer && break
+    sleep 0.2
+  done
+  cat answer
+  grep -q "$expected" answer
+  touch go
+  wait $job
+  echo "refused: $expected"
+}
+
+refused "rdma_cm open: connections by rdma_cm are not restored" "$programs/refusals" rxe0 hold cm
+refused "uverbs0 open: it uses verbs past the library" env -u LD_LIBRARY_PATH "$programs/refusals" rxe0 hold
+
+if FI_PROVIDER=cxi "$diapause" launch -n chooses -- touch started 2>answer; then exit 1; fi
+cat answer
+grep -q "FI_PROVIDER=cxi chooses 'cxi'" answer
+[ ! -e started ]
+echo "passed"
+remove_adapters
