@@ -400,8 +400,9 @@ ASSUMPTIONS = (
     "Each node takes as long as a node of here: its memory has the rate of the memory here, and "
     "costs are linear far beyond the measured sizes and numbers of processes. The emulated nodes "
     "shared the processors of one machine.",
-    "No time for the nodes to agree, and none for connections between them: launched jobs run on "
-    "one node so far. The emulated nodes are jobs of their own, side by side on this machine.",
+    "No time for the nodes to agree, which is under a millisecond a step (docs/scaling.md), and "
+    "none for the connections between them, which would have to be drained and made again: the "
+    "emulated nodes are jobs of their own, side by side on this machine.",
     f"Levels 2 and 3 send the data of a node once, at {NETWORK_BYTES_PER_S / GB:.1f} GB/s of a "
     "node, the nominal rate of FDR InfiniBand; computing parity takes no longer than sending. "
     "Neither is measured here.",
