@@ -147,6 +147,7 @@ Status Shim::publish() {
   for (const Context* const one : contexts.all()) add_ports(*one, records);
   for (const QueuePair* const one : pairs.all()) records.push_back(record_of(*one));
   for (const Region* const one : regions.all()) {
+    if (one->shown.rkey == 0) continue;  // some adapters give none to what no other may reach
     Record record;
     record.kind = RecordKind::key;
     record.home = of(one->shown.context).home;
