@@ -174,7 +174,7 @@ class Machine:
                  str(PROCESSORS), "-m", str(MEMORY_MIB), "-nodefaults", "-no-reboot", "-display",
                  "none", "-serial", f"file:{share / 'console'}",
                  "-kernel", str(self.kernel), "-initrd", str(self.system),
-                 "-append", "console=ttyS0 panic=-1 quiet mitigations=off",
+                 "-append", "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check",
                  "-virtfs",
                  "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
                  "-virtfs",

@@ -1,4 +1,5 @@
 // The thread that waits for the agent of the job.
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <pthread.h>
@@ -7,10 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fabric/shim/shim.hpp"
 #include "sys/futex.hpp"
@@ -20,6 +25,52 @@ namespace {
 
 constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr double kListenWait_s = 3600;
+constexpr int kAgain_us = 1000;
+
+std::string link_of(const std::string& path) {
+  std::array<char, 256> text;
+  const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
+  return length < 0 ? "" : std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+// Calls `use` with the path of each entry of a directory, until that returns true.
+template <class Use>
+bool any_entry(const std::string& directory, const Use& use) {
+  DIR* const entries = ::opendir(directory.c_str());
+  bool is_found = false;
+  while (entries != nullptr && !is_found) {
+    const dirent* const entry = ::readdir(entries);
+    if (entry == nullptr) break;
+    is_found = use(directory + "/" + entry->d_name);
+  }
+  if (entries != nullptr) ::closedir(entries);
+  return is_found;
+}
+
+// What a process shares with its agent.
+struct Shared {
+  bool is_stopped = false;
+  std::vector<Record> records;  // what the agent gave it last
+};
+
+// Returns nothing if the file is something else.
+std::optional<Shared> read_shared(const std::string& path) {
+  const int memory = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return std::nullopt;
+  Shared shared;
+  Page page;
+  bool is_one = ::pread(memory, static_cast<void*>(&page), sizeof page, 0) == sizeof page &&
+                page.magic == kMagic;
+  if (is_one) {
+    shared.is_stopped = page.is_stopped != 0;
+    shared.records.resize(page.given);
+    const std::size_t bytes = shared.records.size() * sizeof(Record);
+    is_one = ::pread(memory, shared.records.data(), bytes, static_cast<off_t>(page.given_at)) ==
+             static_cast<ssize_t>(bytes);
+  }
+  ::close(memory);
+  return is_one ? std::optional(std::move(shared)) : std::nullopt;
+}
 
 }  // namespace
 
@@ -72,6 +123,7 @@ Status Shim::begin_to_listen() {
   if (mapped == MAP_FAILED) return fail(os_error("mapping memory for the agent", errno));
   page_ = new (mapped) Page;
   page_->owner = static_cast<std::uint32_t>(::getpid());
+  learn();
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's threads
@@ -85,6 +137,27 @@ Status Shim::begin_to_listen() {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) return fail(os_error("starting the thread that waits for the agent", error));
   return {};
+}
+
+// A process that comes after a checkpoint hears of others by numbers that were real before it. Each
+// of the others has had the same list since. If a checkpoint is under way that includes this
+// process, it gets the list by that.
+void Shim::learn() {
+  const std::string own_space = link_of("/proc/self/ns/pid");
+  const auto look = [&](const std::string& path) {
+    if (!link_of(path).starts_with(kMemoryLink)) return false;
+    std::optional<Shared> shared = read_shared(path);
+    while (shared && shared->is_stopped && page_->request.load() == 0) {
+      ::usleep(kAgain_us);
+      shared = read_shared(path);
+    }
+    if (!shared || shared->is_stopped || shared->records.empty()) return false;
+    directory = Directory(shared->records);
+    return true;
+  };
+  any_entry("/proc", [&](const std::string& process) {
+    return link_of(process + "/ns/pid") == own_space && any_entry(process + "/fd", look);
+  });
 }
 
 void* Shim::listen(void* shim) {

@@ -73,6 +73,7 @@ class Shim {
   Shim();
   void forget_all();
   static void forget_in_child();
+  void learn();
   static void* listen(void* shim);
   void serve();
   void perform(std::uint32_t request);
