@@ -231,7 +231,9 @@ Status Engine::checkpoint_files(std::uint64_t version, int level, bool is_valid,
   if (info.skipped) return {};
   open_->files = std::move(*found);
   DIAPAUSE_TRY(end_checkpoint({}, info));
+  const double taken_s = sys::monotonic_s();
   files_.end();
+  info.blocked_s += sys::monotonic_s() - taken_s;
   return {};
 }
 

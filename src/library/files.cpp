@@ -53,8 +53,11 @@ Status write_file(const sys::Directory& root, const std::vector<std::string>& pa
 }  // namespace
 
 Files::~Files() {
-  end();
-  end_restored();
+  if (!place_.is_open()) return;
+  for (const std::string& name : {out_name(), restored_name()}) {
+    const Status removed = place_.remove_child(name);
+    if (!removed) context_.log(Severity::warning, removed.error().message);
+  }
 }
 
 std::string Files::out_name() const { return fmt::format("out-r{}", context_.rank()); }
@@ -66,13 +69,25 @@ Result<sys::Directory> Files::make_empty(const std::string& name) {
     DIAPAUSE_TRY_ASSIGN(tier, context_.tiers.get(config::TierKind::memory));
   }
   DIAPAUSE_TRY_ASSIGN(place_, tier->directory().make_child(kFilesName));
-  DIAPAUSE_TRY(place_.remove_child(name));
+  auto made = place_.make_child(name);
+  if (made && empty(*made)) return made;
+  DIAPAUSE_TRY(place_.remove_child(name));  // the program has changed who may use it
   return place_.make_child(name);
 }
 
-void Files::remove(const std::string& name) {
-  const Status removed = place_.remove_child(name);
-  if (!removed) context_.log(Severity::warning, removed.error().message);
+Status Files::empty(const sys::Directory& directory) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
+  for (const sys::DirectoryEntry& entry : entries) DIAPAUSE_TRY(directory.remove_child(entry.name));
+  return {};
+}
+
+// The directory itself stays: on a disk that is told of blocks that are free again, its removal
+// would wait for everything that the background writes.
+void Files::empty_and_close(sys::Directory& directory) {
+  if (!directory.is_open()) return;
+  const Status emptied = empty(directory);
+  if (!emptied) context_.log(Severity::warning, emptied.error().message);
+  directory = {};
 }
 
 void Files::clear(const store::Tier& of_node) {
@@ -91,11 +106,7 @@ Result<std::vector<format::Region>> Files::list() const {
   return found;
 }
 
-void Files::end() {
-  if (!out_.is_open()) return;
-  out_ = {};
-  remove(out_name());
-}
+void Files::end() { empty_and_close(out_); }
 
 Result<std::string> Files::restore(store::ImageReader& image) {
   DIAPAUSE_TRY_ASSIGN(restored_, make_empty(restored_name()));
@@ -107,11 +118,7 @@ Result<std::string> Files::restore(store::ImageReader& image) {
   return restored_.real_path();
 }
 
-void Files::end_restored() {
-  if (!restored_.is_open()) return;
-  restored_ = {};
-  remove(restored_name());
-}
+void Files::end_restored() { empty_and_close(restored_); }
 
 Result<std::shared_ptr<const sys::File>> FilesSource::open(std::size_t file) {
   const std::lock_guard lock(mutex_);

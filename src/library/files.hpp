@@ -43,7 +43,7 @@ class Files {
   // names an entry that is neither a file nor a directory, or whose path is too long.
   Result<std::vector<format::Region>> list() const;
   const sys::Directory& directory() const { return out_; }
-  // Removes the directory.
+  // Removes what is in the directory.
   void end();
 
   // Writes all files of an image into a directory of their own, which exists until end_restored(),
@@ -53,7 +53,8 @@ class Files {
 
  private:
   Result<sys::Directory> make_empty(const std::string& name);
-  void remove(const std::string& name);
+  static Status empty(const sys::Directory& directory);
+  void empty_and_close(sys::Directory& directory);
   std::string out_name() const;
   std::string restored_name() const;
 

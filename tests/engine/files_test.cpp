@@ -138,6 +138,17 @@ TEST(FilesOfAVersion, AreNoVersionIfARankSaysThatItsOwnAreNotComplete) {
   expect_version(disk, shape, 1);
 }
 
+TEST(FilesOfAVersion, LeaveTheirDirectoryEmptyForTheNextOne) {
+  VolatileDisk disk;
+  ASSERT_TRUE(run_job(disk, shape_of(), [&](library::Engine& engine, Program&, std::uint32_t rank) {
+    const std::string path = value_of(engine.begin_files());
+    ASSERT_TRUE(take_files(disk, engine, rank, 1, 1));
+    EXPECT_THAT(read_files(disk, path), IsEmpty());
+    EXPECT_EQ(value_of(engine.begin_files()), path);
+  }));
+  EXPECT_THAT(files_matching(disk, "/files/"), IsEmpty());
+}
+
 TEST(FilesOfAVersion, NeedADirectoryThatWasAskedFor) {
   VolatileDisk disk;
   ASSERT_TRUE(run_job(disk, shape_of(), [](library::Engine& engine, Program&, std::uint32_t) {
