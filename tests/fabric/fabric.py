@@ -99,7 +99,7 @@ def refusals(arguments):
 def stress(arguments):
     """The same, hundreds of times."""
     for options in ("", "threads extended"):
-        run_checkpoints(arguments, options, limit_s=STRESS_S, messages=45000, rounds=10,
+        run_checkpoints(arguments, options, limit_s=STRESS_S, messages=80000, rounds=10,
                         checkpoints=12)
 
 
