@@ -60,8 +60,10 @@ def digits(value, off, unit):
 
 
 def rounded(value, unit, digits=2):
-    """So many digits and no more."""
-    step = 10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits) if value else 1.0
+    """So many digits and no more. What rounding leaves of nothing is nothing."""
+    if abs(value) < 1e-9:
+        return f"0 {unit}"
+    step = 10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits)
     return f"{round(value / step) * step:,.{max(-math.floor(math.log10(step)), 0)}f} {unit}"
 
 

@@ -64,7 +64,9 @@ std::string to_the_digits_of(double value, double off, const char* unit) {
 }
 
 std::string rounded_text(double value, int digits, const char* unit) {
-  return fmt::format("{} {}", value == 0 ? "0" : at_place(value, place_of(value, digits)), unit);
+  constexpr double kLeast = 1e-9;  // what rounding leaves of nothing is less
+  const bool is_nothing = std::abs(value) < kLeast;
+  return fmt::format("{} {}", is_nothing ? "0" : at_place(value, place_of(value, digits)), unit);
 }
 
 std::string levels_text(const format::Manifest& manifest) {

@@ -27,6 +27,7 @@ TEST(Text, GivesAsManyDigitsAsAreKnown) {
   EXPECT_EQ(value_text(5, 0, "J"), "5.00 J");
   EXPECT_EQ(rounded_text(283.87, 2, "J"), "280 J");
   EXPECT_EQ(rounded_text(0, 2, "J"), "0 J");
+  EXPECT_EQ(rounded_text(7e-15, 2, "J"), "0 J");
 }
 
 TEST(Text, ShortensRunsOfNumbers) {
