@@ -100,7 +100,9 @@ TEST_F(LargePages, LeaveTheContentAsItIs) {
   EXPECT_EQ(std::string(reinterpret_cast<char*>(mapped_) + 3 * kPageBytes, text.size()), text);
   for (std::uint64_t at = 0; at < bytes_; ++at) {
     const bool is_text = at >= 3 * kPageBytes && at < 3 * kPageBytes + text.size();
-    if (!is_text) ASSERT_EQ(mapped_[at], std::byte{0}) << at;
+    if (!is_text) {
+      ASSERT_EQ(mapped_[at], std::byte{0}) << at;
+    }
   }
 }
 
