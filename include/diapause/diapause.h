@@ -444,8 +444,8 @@ DIAPAUSE_API int diapause_files(diapause_t* instance, const char** directory);
 /* Takes a checkpoint of those files, and of all protected regions, as diapause_checkpoint does.
  * `valid` says whether the files of this rank are complete; if it is 0 on one rank, there is no
  * version, and the call returns DIAPAUSE_ERR_ARGUMENT. The files are copied in the call. When it
- * has succeeded the directory is gone; after an error the directory is as it was, and the call can
- * be made again.
+ * has succeeded they are removed, and the directory is to be asked for again; after an error the
+ * directory is as it was, and the call can be made again.
  *
  * Files may have any size and number, and paths of up to 250 bytes. Empty directories are not
  * kept. Links and everything else that is neither a file nor a directory are
@@ -455,7 +455,7 @@ DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t ver
 
 /* Gives the path of a directory of this rank that holds the files of the version that
  * diapause_restart_begin has opened. The files are verified and have the names that they had.
- * The directory is there until diapause_restart_end. Collective. */
+ * They are there until diapause_restart_end. Collective. */
 DIAPAUSE_API int diapause_restore_files(diapause_t* instance, const char** directory);
 
 /* ---- restart ---------------------------------------------------------------------------- */

@@ -256,7 +256,7 @@ class Instance:
 
     def restore_files(self) -> pathlib.Path:
         """Returns the directory with this rank's files of the version that restart_begin has
-        opened. It is there until restart_end. Collective."""
+        opened. They are there until restart_end. Collective."""
         return self._directory("diapause_restore_files")
 
     def snapshot(self, version: int) -> CheckpointInfo:

@@ -63,14 +63,16 @@ class Files(InADirectory):
                 (directory / "below").mkdir()
                 (directory / "below/field.npy").write_bytes(b"as any library writes it")
                 (directory / "empty").touch()
-            self.assertFalse(directory.exists())
+            self.assertEqual(list(directory.iterdir()), [])
+        self.assertFalse(directory.exists())
         with self.open() as run:
             self.assertEqual(run.restart_begin().version, 1)
             found = run.restore_files()
             self.assertEqual((found / "below/field.npy").read_bytes(), b"as any library writes it")
             self.assertEqual((found / "empty").read_bytes(), b"")
             run.restart_end()
-            self.assertFalse(found.exists())
+            self.assertEqual(list(found.iterdir()), [])
+        self.assertFalse(found.exists())
 
     def test_a_body_that_raises_makes_no_version(self):
         with self.open() as run:
