@@ -160,6 +160,16 @@ bool Relocation::shares_machine() const {
   return false;
 }
 
+std::uint16_t Relocation::moved_port(std::uint32_t node, const std::string& host,
+                                     std::uint16_t port, std::uint16_t MovedPort::*from,
+                                     std::uint16_t MovedPort::*to) const {
+  const auto family = static_cast<std::uint32_t>(family_of_host(host));
+  const auto moved = std::ranges::find_if(moved_, [&](const MovedPort& one) {
+    return one.node == node && one.family == family && one.*from == port;
+  });
+  return moved == moved_.end() ? port : (*moved).*to;
+}
+
 ByteVector Relocation::present(const ByteVector& known) const {
   const std::string host = host_of_address(known);
   const auto found = places_.find(host);
@@ -167,13 +177,8 @@ ByteVector Relocation::present(const ByteVector& known) const {
   if (!is_within && (found == places_.end() || found->second.second.empty())) return known;
   const std::uint32_t node = is_within ? own_ : found->second.first;
   const std::string& now = is_within ? host : found->second.second;
-  const auto family = static_cast<std::uint32_t>(family_of_host(now));
-  std::uint16_t port = port_of(known);
-  for (const MovedPort& one : moved_) {
-    if (one.node != node || one.family != family || one.known != port) continue;
-    port = one.present;
-    break;
-  }
+  const std::uint16_t port =
+      moved_port(node, now, port_of(known), &MovedPort::known, &MovedPort::present);
   return now == host && port == port_of(known) ? known : make_address(now, port, known);
 }
 
@@ -189,13 +194,8 @@ ByteVector Relocation::known(const ByteVector& present, std::uint32_t node) cons
   const std::string host = host_of_address(present);
   if (host.empty() || node >= nodes_.size()) return present;
   const NodeAddresses& its = nodes_[node];
-  const auto family = static_cast<std::uint32_t>(family_of_host(host));
-  std::uint16_t port = port_of(present);
-  for (const MovedPort& one : moved_) {
-    if (one.node != node || one.family != family || one.present != port) continue;
-    port = one.known;
-    break;
-  }
+  const std::uint16_t port =
+      moved_port(node, host, port_of(present), &MovedPort::present, &MovedPort::known);
   std::string known_host = host;
   if (!has(its.known, host) && has(its.present, host)) {
     const auto by_place = std::ranges::find_if(

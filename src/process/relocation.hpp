@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -52,7 +51,6 @@ class Relocation {
   std::vector<std::string> known_of_own() const {
     return own_ < nodes_.size() ? nodes_[own_].known : std::vector<std::string>{};
   }
-  const std::vector<NodeAddresses>& nodes() const { return nodes_; }
   // Returns whether another node is on this machine, too, and was known by other addresses.
   bool shares_machine() const;
 
@@ -75,6 +73,10 @@ class Relocation {
   void to_known(Job& job) const;
 
  private:
+  // Returns what has become of a port of a node, from one side to the other, if it has changed.
+  std::uint16_t moved_port(std::uint32_t node, const std::string& host, std::uint16_t port,
+                           std::uint16_t MovedPort::*from, std::uint16_t MovedPort::*to) const;
+
   std::vector<NodeAddresses> nodes_;
   std::uint32_t own_ = 0;
   std::vector<MovedPort> moved_;
