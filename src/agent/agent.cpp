@@ -95,22 +95,28 @@ void let_kernel_choose_ports() {
   }
 }
 
-// Starts the command of a job on one node, which finds the library for verbs that can be
-// checkpointed.
 Result<process::Keeper> launch_alone(const LaunchRequest& request, const process::Watch& watch) {
-  if (const std::string folder = fabric::library_folder(sys::own_program()); !folder.empty()) {
-    sys::put_first_in_list("LD_LIBRARY_PATH", folder);  // the command inherits it
-  }
   let_kernel_choose_ports();
   return process::Keeper::launch(request.command, watch, place_of(nullptr));
 }
 
-// Lets a restored job have the adapters of this machine.
-Status give_adapters(const process::Keeper& keeper) {
-  fabric::Pause verbs;
+// Lets what is started here find the library for verbs that can be checkpointed, and returns what
+// process 1 has to inherit.
+Result<fabric::Board> offer_verbs() {
+  const std::string folder = fabric::library_folder(sys::own_program());
+  if (folder.empty()) return fabric::Board();
+  sys::put_first_in_list("LD_LIBRARY_PATH", folder);
+  return fabric::Board::make();
+}
+
+// Lets a restored job have the adapters of its machines. All agents call it together.
+Status give_adapters(const process::Keeper& keeper, Team* team, fabric::Board& board) {
+  fabric::Pause verbs(gather_of(team), board);
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(keeper.process()));
   DIAPAUSE_TRY(verbs.take_over(processes));
-  return verbs.end();
+  Status connected = verbs.end();
+  if (team != nullptr) team->set_patience(Team::Patience::long_);
+  return connected;
 }
 
 // Starts the command on the first node, and on each other one the process that starts commands
@@ -207,6 +213,7 @@ struct Ground {
   Team* team;  // null: the job is on this node alone
   process::Watch& watch;
   JobStore& store;
+  fabric::Board& board;
 };
 
 // This is what is done while the job runs.
@@ -280,7 +287,7 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
     return fail(std::move(timed.error()));
   }
   DIAPAUSE_TRY(keeper.begin(stored.job.command));
-  DIAPAUSE_TRY(give_adapters(keeper));
+  DIAPAUSE_TRY(give_adapters(keeper, team, ground.board));
   return Restored{std::move(image), std::move(keeper), std::move(behind), std::move(*timed),
                   std::move(relocation)};
 }
@@ -336,7 +343,7 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
 Result<int> look_after(const Ground& ground, const Routine& routine, Restored& job,
                        std::optional<sys::LocalSocket>& door) {
   Caretaker caretaker({ground.request, ground.store, job.keeper, ground.watch, ground.team,
-                       door ? &*door : nullptr, job.behind.get(), job.relocation});
+                       door ? &*door : nullptr, job.behind.get(), job.relocation, ground.board});
   caretaker.goes_on(std::move(job.timed));
   give_routine(routine, caretaker);
   const int status = caretaker.until_end();
@@ -350,7 +357,8 @@ Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch
                       JobStore::open(request.store, ranks_of(team)));
   std::optional<sys::LocalSocket> door;
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
-  const Ground ground{request.store, team, watch, *store};
+  DIAPAUSE_TRY_ASSIGN(fabric::Board board, offer_verbs());
+  const Ground ground{request.store, team, watch, *store, board};
   const bool continues = request.beginning == Beginning::from_newest;
   const Routine routine{request.interval_s, request.level, request.wish, continues};
   if (continues) {
@@ -391,7 +399,8 @@ Result<int> restart_with(const RestartRequest& request, Team* team, process::Wat
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
   DIAPAUSE_TRY_ASSIGN(const FillNote note, FillNote::open(request.store));
   const bool is_mapped = may_fill_behind(request, team, note);
-  const Ground ground{request.store, team, watch, *store};
+  DIAPAUSE_TRY_ASSIGN(fabric::Board board, offer_verbs());
+  const Ground ground{request.store, team, watch, *store, board};
   DIAPAUSE_TRY_ASSIGN(
       auto restored,
       restore_newest(ground, {request.version, Beginning::from_newest, is_mapped ? &note : nullptr},

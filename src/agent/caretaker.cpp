@@ -68,6 +68,15 @@ std::int32_t own_process() { return static_cast<std::int32_t>(sys::process_id())
 
 }  // namespace
 
+fabric::Gather gather_of(Team* team) {
+  if (team == nullptr) return fabric::gather_alone;
+  return [team](const Status& own, ByteView mine, fabric::Before before) {
+    team->set_patience(before == fabric::Before::step ? Team::Patience::verbs
+                                                      : Team::Patience::brief);
+    return team->gather(own, mine);
+  };
+}
+
 void Caretaker::take_every(double interval_s, int level, Wish wish) {
   interval_s_ = interval_s;
   level_ = level;
@@ -216,6 +225,11 @@ Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
   }
   auto answer = take_part(wish, level);
   if (!answer && environment_.team != nullptr) environment_.team->give_up(answer.error());
+  // After a failure, what other agents hold is not known here.
+  if (verbs_.is_used() && (!answer || verbs_.holds())) {
+    if (environment_.team != nullptr) (void)environment_.team->give({Order::go_on, 0});
+    connect_again();
+  }
   return answer;
 }
 
@@ -226,19 +240,28 @@ Status Caretaker::wait_for_others() const {
 // Does what this agent does for a checkpoint. The job runs on after a failure, unless bytes that
 // were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
-  fabric::Pause verbs;
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(environment_.keeper.process()));
-  DIAPAUSE_TRY(verbs.begin(processes));
-  auto answer = take_part_without_verbs(wish, level, verbs);
-  // After a checkpoint that failed, the adapters are still held.
-  if (const Status connected = verbs.end(); !connected) {
-    environment_.request.log(Severity::error, "the job cannot communicate any more, and waits: " +
-                                                  connected.error().message);
-  }
-  return answer;
+  DIAPAUSE_TRY(verbs_.begin(processes));
+  return take_part_without_verbs(wish, level);
 }
 
-Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::Pause& verbs) {
+// Lets what a checkpoint that failed still holds go on. All agents call it in a round of their own.
+void Caretaker::connect_again() {
+  const Status connected = verbs_.end();
+  if (connected || verbs_.abandon()) return;
+  environment_.request.log(Severity::error, "the job cannot communicate any more, and waits: " +
+                                                connected.error().message);
+}
+
+Result<bool> Caretaker::is_true_on_all(bool here) const {
+  if (environment_.team == nullptr) return here;
+  DIAPAUSE_TRY_ASSIGN(const auto all, environment_.team->gather({}, as_byte_view(here)));
+  return std::ranges::all_of(all, [](const ByteVector& one) {
+    return one.size() == sizeof(bool) && one.front() != std::byte{0};
+  });
+}
+
+Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   Team* const team = environment_.team;
   Course course;
   environment_.store.mark();
@@ -247,7 +270,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
                       process::FrozenJob::freeze(environment_.keeper.process(), timed_, foresees_));
   // Nothing is looked at before everything stands still on all nodes.
   DIAPAUSE_TRY(wait_for_others());
-  course.stopped_s = verbs.since_s().value_or(frozen.since_s());
+  course.stopped_s = verbs_.since_s().value_or(frozen.since_s());
   course.frozen_s = sys::monotonic_s();
   increments_.changes().announce(frozen);
   DIAPAUSE_TRY_ASSIGN(process::Dump dump,
@@ -255,15 +278,22 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
                                              team == nullptr ? nullptr : &team->others(),
                                              environment_.relocation}));
   Answer answer;
-  const auto thaw = [&] {
-    const Status thawed = frozen.thaw();
-    // Threads that wait to communicate need their adapters before the rest is done. A failure is
-    // told later.
-    verbs.end_early();
+  const auto note_running = [&] {
     course.thawed_s = sys::monotonic_s();
     answer.stopped_s = *course.thawed_s - course.stopped_s;
     environment_.store.mark();
+  };
+  GoOn go_on;
+  go_on.thaw = [&] {
+    const Status thawed = frozen.thaw();
+    if (!verbs_.holds()) note_running();
     return thawed;
+  };
+  go_on.connect = [&] {
+    if (!verbs_.holds()) return;
+    (void)verbs_.end();  // after a failure it still holds, and is ended once more
+    if (team != nullptr) team->set_patience(Team::Patience::long_);
+    note_running();
   };
   // From here on, what a process sends to another node is not in the image.
   DIAPAUSE_TRY(wait_for_others());
@@ -271,12 +301,14 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
   course.dumped_s = sys::monotonic_s();
   if (team != nullptr) team->set_patience(Team::Patience::long_);
   if (wish == Wish::check_only) {
-    DIAPAUSE_TRY(thaw());
+    DIAPAUSE_TRY(go_on.thaw());
+    go_on.connect();
     return answer;
   }
   const bool is_last = wish == Wish::last;
-  auto captured = capture(frozen, dump, level, is_last ? std::function<Status()>() : thaw);
+  auto captured = capture(frozen, dump, level, is_last ? nullptr : &go_on);
   if (!captured) return fail(std::move(captured.error()));
+  if (!is_last) go_on.connect();
   account_for(course, *captured);
   captured->blocked_s = [course] {
     return course.thawed_s.value_or(sys::monotonic_s()) - course.stopped_s;
@@ -285,6 +317,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
   // The job still stands still, and nothing that it has done is lost.
   if (is_last) {
     has_ended_ = true;
+    verbs_.forget();
     frozen.end();
     environment_.keeper.end();
   }
@@ -305,20 +338,24 @@ Status Caretaker::store(engine::Captures captures, Answer& answer) {
   return {};
 }
 
-// Captures the job's memory and lets the job run on as soon as that is possible; without `thaw`, it
-// goes on standing still.
+// Captures the job's memory and lets the job run on as soon as that is possible; without `go_on`,
+// it goes on standing still. Its verbs may have to wait until the caller connects them.
 Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process::Dump& dump,
-                                            int level, const std::function<Status()>& thaw) {
+                                            int level, const GoOn* go_on) {
   const bool may_refer = level < kSelfContainedLevel;
   references_.forget_other_files(dump);
   if (is_incremental()) DIAPAUSE_TRY(increments_.begin(frozen, dump));
   if (may_refer) references_.apply(dump, process::References::Effort::look);
   process::Spared spared;
-  if (is_incremental() && thaw) spared = increments_.spare(dump);
-  auto copies = thaw ? copies_for(frozen, dump, spared) : std::nullopt;
+  if (is_incremental() && go_on != nullptr) spared = increments_.spare(dump);
+  auto copies = go_on != nullptr ? copies_for(frozen, dump, spared) : std::nullopt;
   if (!copies) increments_.spare_nothing();
   // Copying the memory takes a while, in which the job must not depend on this process.
-  DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
+  DIAPAUSE_TRY(copies ? go_on->thaw() : frozen.put_back());
+  if (go_on != nullptr && verbs_.holds()) {
+    DIAPAUSE_TRY_ASSIGN(const bool runs_everywhere, is_true_on_all(copies.has_value()));
+    if (runs_everywhere) go_on->connect();
+  }
   DIAPAUSE_TRY(confirm(frozen, copies));
   is_incremental() ? increments_.arrange(dump) : void(process::leave_out_zeros(dump));
   if (may_refer) references_.apply(dump, process::References::Effort::read);
@@ -330,7 +367,7 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
     tell_why_all_is_copied();
   }
   auto captured = environment_.store.capture(level, source.index(), source, incremental);
-  if (thaw && !copies) DIAPAUSE_TRY(thaw());
+  if (go_on != nullptr && !copies) DIAPAUSE_TRY(go_on->thaw());
   return captured;
 }
 
@@ -416,6 +453,10 @@ void Caretaker::obey() {
       environment_.keeper.end();
       return;
     }
+    if (order->verb == Order::go_on) {
+      connect_again();
+      continue;
+    }
     const auto done = take_part(wish_of(*order), order->level);
     if (!done) team.give_up(done.error());
   }
@@ -426,6 +467,10 @@ void Caretaker::obey() {
     return;
   }
   is_alone_ = true;
+  if (!verbs_.abandon()) {
+    environment_.request.log(Severity::error,
+                             team.own_name() + ": the job cannot communicate any more, and waits");
+  }
   environment_.request.log(Severity::warning,
                            fmt::format("{}: {}; no more checkpoints of the job can be taken",
                                        team.own_name(), team.lost()->message));

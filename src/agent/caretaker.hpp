@@ -30,7 +30,12 @@ struct Environment {
   sys::LocalSocket* door = nullptr;       // null: of an agent that the first one gives orders
   process::FillBehind* behind = nullptr;  // what the job still lacks; null if it lacks nothing
   const process::Relocation& relocation;  // where the job's nodes are
+  fabric::Board& board;                   // for processes that begin to use verbs
 };
+
+// Returns how a pause of this agent communicates with those of the others. `team` is null if there
+// are none, and must otherwise outlive it.
+fabric::Gather gather_of(Team* team);
 
 class Caretaker {
  public:
@@ -38,7 +43,8 @@ class Caretaker {
       : environment_(environment),
         references_(environment.store.referenced_files()),
         increments_(environment.store.audit_percent()),
-        last_(environment.store) {}
+        last_(environment.store),
+        verbs_(gather_of(environment.team), environment.board) {}
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
@@ -59,9 +65,16 @@ class Caretaker {
   Result<Answer> checkpoint(Wish wish, int level);
   Result<Answer> try_checkpoint(Wish wish, int level);
   Result<Answer> take_part(Wish wish, int level);
-  Result<Answer> take_part_without_verbs(Wish wish, int level, fabric::Pause& verbs);
+  Result<Answer> take_part_without_verbs(Wish wish, int level);
+  // Lets the job go on: its threads, and then, on all nodes together, its verbs.
+  struct GoOn {
+    std::function<Status()> thaw;
+    std::function<void()> connect;
+  };
   Result<engine::Captures> capture(process::FrozenJob& frozen, process::Dump& dump, int level,
-                                   const std::function<Status()>& thaw);
+                                   const GoOn* go_on);
+  Result<bool> is_true_on_all(bool here) const;
+  void connect_again();
   Status wait_for_others() const;
   std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump,
                                             const process::Spared& spared) const;
@@ -87,6 +100,7 @@ class Caretaker {
   std::string last_refusal_;
   std::string last_told_;  // the reason for which all memory is copied
   LastCheckpoint last_;
+  fabric::Pause verbs_;
   bool has_ended_ = false;    // by an order
   bool is_finished_ = false;  // by an order, and an order to end is to follow
   bool has_stopped_ = false;  // after its last checkpoint

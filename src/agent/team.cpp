@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "fabric/pause.hpp"
 #include "sys/child.hpp"
 #include "sys/process.hpp"
 
@@ -42,7 +43,7 @@ Ranks Team::ranks() const {
 Status Team::share_ports(std::uint16_t own_port, const std::string& known) {
   const std::string mine = fmt::format(
       "{} {}", own_port, known.empty() ? company_.addresses[company_.branch.own] : known);
-  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather(mine));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather_texts(mine));
   std::vector<Door> doors;
   for (const std::string& one : all) {
     Door door;
@@ -61,7 +62,12 @@ Status Team::share_ports(std::uint16_t own_port, const std::string& known) {
   return {};
 }
 
-Result<std::vector<std::string>> Team::gather(const std::string& mine) {
+Result<std::vector<ByteVector>> Team::gather(const Status& own, ByteView mine) {
+  if (!own) give_up(own.error());
+  return comm_->all_gather(mine);
+}
+
+Result<std::vector<std::string>> Team::gather_texts(const std::string& mine) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
                       comm_->all_gather(as_byte_view(std::string_view(mine))));
   std::vector<std::string> texts;
@@ -77,7 +83,7 @@ Result<process::Relocation> Team::locate(const std::vector<std::string>& known) 
   });
   DIAPAUSE_TRY_ASSIGN(
       const std::vector<std::string> all,
-      gather(fmt::format("{} , {}", fmt::join(known, " "), fmt::join(present, " "))));
+      gather_texts(fmt::format("{} , {}", fmt::join(known, " "), fmt::join(present, " "))));
   std::vector<process::NodeAddresses> nodes;
   for (const std::string& one : all) {
     process::NodeAddresses& node = nodes.emplace_back();
@@ -98,7 +104,7 @@ Status Team::share_moved_ports(process::Relocation& relocation) {
   std::string mine;
   for (const process::MovedPort& one : relocation.moved_ports())
     mine += fmt::format("{} {} {} {} ", one.node, one.family, one.known, one.present);
-  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather(mine));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather_texts(mine));
   for (const std::string& text : all) {
     std::istringstream words(text);
     process::MovedPort one;
@@ -115,7 +121,10 @@ Status Team::agree(const Status& own) {
 void Team::set_patience(Patience patience) {
   const double brief_s =
       company_.nodes.limit_s + kMoreForEachGeneration_s * company_.branch.height();
-  company_.mail->set_limit(patience == Patience::brief ? brief_s : kLong_s);
+  const double verbs_s = brief_s + fabric::kLongestStep_s;
+  company_.mail->set_limit(patience == Patience::brief   ? brief_s
+                           : patience == Patience::verbs ? verbs_s
+                                                         : kLong_s);
 }
 
 Status Team::give(const Order& order) {

@@ -17,7 +17,7 @@ namespace diapause::agent {
 
 // An order is what the first agent wants of the others.
 struct Order {
-  enum Verb : std::uint32_t { checkpoint = 1, check = 2, end = 3, last = 4, finish = 5 };
+  enum Verb : std::uint32_t { checkpoint = 1, check = 2, end = 3, last = 4, finish = 5, go_on = 6 };
   std::uint32_t verb = end;
   std::int32_t level = 1;
 };
@@ -51,9 +51,12 @@ class Team {
   // agents if that did on one.
   Status agree(const Status& own);
 
+  // Returns when all agents have called it, with what each has given. It fails as agree() does.
+  Result<std::vector<ByteVector>> gather(const Status& own, ByteView mine);
+
   // A round of communication fails on all agents if it fails on one. While the job stands still, an
-  // agent may be silent for a short time only.
-  enum class Patience { brief, long_ };
+  // agent may be silent for a short time only, beside the steps of processes that use verbs.
+  enum class Patience { brief, verbs, long_ };
   void set_patience(Patience patience);
   // The first agent gives an order, which begins a round.
   Status give(const Order& order);
@@ -69,7 +72,7 @@ class Team {
   void leave() const;
 
  private:
-  Result<std::vector<std::string>> gather(const std::string& mine);
+  Result<std::vector<std::string>> gather_texts(const std::string& mine);
   explicit Team(Company company) : company_(std::move(company)), comm_(company_.comm()) {}
 
   Company company_;

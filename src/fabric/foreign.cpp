@@ -48,9 +48,9 @@ constexpr std::array kKinds{
 };
 constexpr std::string_view kVerbs = "/dev/infiniband/uverbs";
 constexpr std::string_view kPastUs =
-    "it uses verbs past the library of Diapause: jobs on several nodes, of other users than root, "
-    "and programs that are linked statically or find libibverbs elsewhere do so, and processes "
-    "that were forked from one that had an adapter open";
+    "it uses verbs past the library of Diapause: jobs of other users than root, and programs that "
+    "are linked statically or find libibverbs elsewhere do so, and processes that were forked from "
+    "one that had an adapter open";
 
 // Returns the first name of a list that is one of those, or an empty text. A list that begins with
 // ^ names what is not to be used.

@@ -22,7 +22,7 @@
 namespace diapause::fabric {
 namespace {
 
-constexpr double kShortStep_s = 10, kLongStep_s = 60;
+constexpr double kShortStep_s = 10;
 
 // What a process has open that matters here.
 struct Open {
@@ -73,9 +73,9 @@ bool has_ended(int handle) {
 
 }  // namespace
 
-Pause::~Pause() {
-  (void)end();
-  let_go();
+Result<std::vector<ByteVector>> gather_alone(const Status& own, ByteView mine, Before) {
+  if (!own) return fail(own.error());
+  return std::vector<ByteVector>{ByteVector(mine.begin(), mine.end())};
 }
 
 void Pause::let_go() {
@@ -159,7 +159,7 @@ Status Pause::ask_all(Step step, double at_most_s) {
   return result;
 }
 
-Status Pause::give_directory() {
+Result<std::vector<Record>> Pause::own_records() const {
   std::vector<Record> all;
   for (const Member& one : members_) {
     const std::size_t before = all.size();
@@ -169,6 +169,25 @@ Status Pause::give_directory() {
       return fail(Code::io, fmt::format("what process {} tells of its verbs cannot be read",
                                         one.page->owner));
     }
+  }
+  return all;
+}
+
+// Gives the records of all nodes to the processes of this one.
+Status Pause::give_directory(const Status& own) {
+  auto mine = own ? own_records() : Result<std::vector<Record>>(fail(own.error()));
+  const Status read = mine ? Status{} : fail(mine.error());
+  const std::span<const Record> records =
+      mine ? std::span<const Record>(*mine) : std::span<const Record>();
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> texts,
+                      gather_(read, std::as_bytes(records), Before::step));
+  std::vector<Record> all;
+  for (const ByteVector& one : texts) {
+    if (one.size() % sizeof(Record) != 0)
+      return fail(Code::comm, "an agent sends half a record of what verbs its node uses");
+    const std::size_t before = all.size();
+    all.resize(before + one.size() / sizeof(Record));
+    std::memcpy(all.data() + before, one.data(), one.size());
   }
   const std::size_t bytes = all.size() * sizeof(Record);
   for (const Member& one : members_) {
@@ -180,41 +199,85 @@ Status Pause::give_directory() {
           fmt::format("telling process {} of the verbs of the job", one.page->owner), errno));
     }
   }
-  return {};
+  return board_.show(all);
+}
+
+Status Pause::agree(const Status& own) {
+  return gather_(own, {}, Before::step).map([](const auto&) {});
+}
+
+Result<std::vector<Pause::Standing>> Pause::compare(const Status& own) {
+  const Standing mine{state_, static_cast<std::uint32_t>(members_.size())};
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> texts,
+                      gather_(own, as_byte_view(mine), Before::nothing));
+  std::vector<Standing> all(texts.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (texts[i].size() != sizeof(Standing))
+      return fail(Code::comm, "an agent does not say how far its processes are with their verbs");
+    std::memcpy(&all[i], texts[i].data(), sizeof(Standing));
+  }
+  return all;
 }
 
 Status Pause::begin(std::span<const pid_t> processes) {
-  DIAPAUSE_TRY(find(processes));
-  if (members_.empty()) return {};
+  is_used_ = false;
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Standing> all, compare(find(processes)));
+  is_used_ = std::ranges::any_of(all, [](const Standing& one) { return one.members > 0; });
+  if (!is_used_) return {};
   since_s_ = sys::monotonic_s();
-  Status result = ask_all(Step::stop, kShortStep_s);
-  if (result) result = give_directory();
-  if (result) result = ask_all(Step::drain, kShortStep_s);
-  if (!result) {
-    (void)ask_all(Step::go_on, kShortStep_s);
-    return result;
-  }
-  is_held_ = true;
-  result = ask_all(Step::close, kLongStep_s);
-  if (result) return {};
-  (void)end();
-  return result;
+  state_ = State::stopped;
+  board_.set_held(true);
+  DIAPAUSE_TRY(give_directory(ask_all(Step::stop, kShortStep_s)));
+  DIAPAUSE_TRY(agree(ask_all(Step::drain, kShortStep_s)));
+  state_ = State::closed;
+  return agree(ask_all(Step::close, kLongestStep_s));
 }
 
 Status Pause::take_over(std::span<const pid_t> processes) {
-  DIAPAUSE_TRY(find(processes));
-  is_held_ = !members_.empty();
+  DIAPAUSE_TRY(agree(find(processes)));
+  since_s_ = sys::monotonic_s();
+  state_ = State::closed;
   return {};
 }
 
-void Pause::end_early() { ended_early_ = end(); }
-
+// An agent that heard of a failure where others did not may be a step behind them.
 Status Pause::end() {
-  if (!std::exchange(is_held_, false)) return std::exchange(ended_early_, Status());
-  DIAPAUSE_TRY(ask_all(Step::open, kLongStep_s));
-  DIAPAUSE_TRY(give_directory());
-  DIAPAUSE_TRY(ask_all(Step::connect, kLongStep_s));
-  return ask_all(Step::go_on, kShortStep_s);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Standing> all, compare(broken_));
+  const bool are_there_members =
+      std::ranges::any_of(all, [](const Standing& one) { return one.members > 0; });
+  const bool are_all_open =
+      std::ranges::all_of(all, [](const Standing& one) { return one.state <= State::stopped; });
+  if (are_all_open || !are_there_members) {
+    abandon();
+    return {};
+  }
+  Status own;
+  if (state_ < State::closed) own = ask_all(Step::close, kLongestStep_s);
+  if (own && state_ < State::opened) own = ask_all(Step::open, kLongestStep_s);
+  state_ = std::max(state_, State::opened);
+  if (!own) broken_ = own;
+  DIAPAUSE_TRY(give_directory(own));
+  if (state_ < State::connected) own = ask_all(Step::connect, kLongestStep_s);
+  state_ = State::connected;
+  if (!own) broken_ = own;
+  DIAPAUSE_TRY(agree(own));
+  abandon();
+  return {};
+}
+
+bool Pause::abandon() {
+  const bool are_open =
+      state_ <= State::stopped || (state_ == State::connected && broken_.has_value());
+  if (are_open && holds()) (void)ask_all(Step::go_on, kShortStep_s);
+  forget();
+  return are_open;
+}
+
+void Pause::forget() {
+  if (holds()) board_.set_held(false);
+  state_ = State::idle;
+  broken_ = {};
+  let_go();
 }
 
 std::string library_folder(const std::string& program) {

@@ -1,5 +1,6 @@
 # Checkpoints of a job whose messages are on their way, at random moments: it goes on after some, and is killed after others and
-# restarted on adapters that were made anew, with other addresses and numbers. $options are those of the program.
+# restarted on adapters that were made anew, with other addresses and numbers. $options are those of the program. With $nodes=2, its two
+# sides are processes of two emulated nodes.
 export DIAPAUSE_MEMORY_PATH=/run/memory DIAPAUSE_GLOBAL_PATH=/run/global DIAPAUSE_ENERGY_METERS=off
 mkdir -p /run/memory /run/global
 cd /run
@@ -21,9 +22,20 @@ checkpoint() {
   return 1
 }
 
+cat >/run/on_both_nodes <<END
+program="$programs/exchange $messages"
+\$program rxe0 at 7777 $options &
+until grep -q ":1E61 .* 0A " /proc/net/tcp; do sleep 0.1; done
+"\$DIAPAUSE_RUN_ON" node1 "\$program rxe1 to 7777 $options"
+wait \$!
+END
+set -- "$programs/exchange" "$messages" rxe0 rxe1
+where=
+[ "${nodes:-1}" = 1 ] || { set -- bash -eu /run/on_both_nodes; where="--emulated-nodes $nodes"; }
+
 make_adapters 10.77.0.1 10.77.0.2
 # shellcheck disable=SC2086
-"$diapause" launch -n fabric -- "$programs/exchange" "$messages" rxe0 rxe1 $options >/run/job0 2>&1 &
+"$diapause" launch -n fabric $where -- "$@" $options >/run/job0 2>&1 &
 job=$!
 taken=0
 for round in $(seq "$rounds"); do
@@ -38,7 +50,8 @@ for round in $(seq "$rounds"); do
   remove_adapters
   # Numbers of queue pairs and keys begin anew with the adapters; these are taken before the job comes back.
   make_adapters "10.78.$round.1" "10.78.$round.2"
-  "$diapause" restart fabric >"/run/job$round" 2>&1 &
+  # shellcheck disable=SC2086
+  "$diapause" restart fabric $where >"/run/job$round" 2>&1 &
   job=$!
   restarted=$round
 done

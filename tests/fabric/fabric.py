@@ -48,12 +48,23 @@ def packaged(arguments):
             raise Failed(f"no ping-pong of {name}:\n{output}")
 
 
-def pingpongs(arguments):
-    """They are checkpointed on their way, killed, and restarted on other adapters."""
-    output = run_script(arguments, "pingpongs.sh", iterations=2000)
-    for name in ("rc", "rc -N", "ud", "srq"):
+def run_pingpongs(arguments, kinds, nodes):
+    output = run_script(arguments, "pingpongs.sh", limit_s=STRESS_S, iterations=10000, nodes=nodes,
+                        kinds=" ".join(kind.replace(" ", "+") for kind in kinds))
+    for name in kinds:
         if f"{name}: passed" not in output.splitlines():
             raise Failed(output)
+
+
+def pingpongs(arguments):
+    """They are checkpointed on their way, killed, and restarted on other adapters."""
+    run_pingpongs(arguments, ("rc", "rc -N", "ud", "srq"), nodes=1)
+
+
+def pingpongs_of_nodes(arguments):
+    """The same of two on two emulated nodes. The second begins to use verbs when nobody else of
+    its node has done so, and after the first was checkpointed."""
+    run_pingpongs(arguments, ("rc", "ud"), nodes=2)
 
 
 def cost(arguments):
@@ -83,6 +94,11 @@ def checkpoints(arguments):
     run_checkpoints(arguments, "", messages=6000, rounds=2, checkpoints=3)
 
 
+def nodes(arguments):
+    """The same of two processes on two emulated nodes."""
+    run_checkpoints(arguments, "", messages=6000, rounds=2, checkpoints=3, nodes=2)
+
+
 def extended(arguments):
     """The same of threads that post by ibv_wr_* to two adapters of their process."""
     run_checkpoints(arguments, "threads extended", messages=6000, rounds=2, checkpoints=3)
@@ -103,8 +119,8 @@ def stress(arguments):
                         checkpoints=12)
 
 
-TESTS = {test.__name__: test for test in (packaged, pingpongs, checkpoints, extended, refusals,
-                                          stress, cost)}
+TESTS = {test.__name__: test for test in (packaged, pingpongs, pingpongs_of_nodes, checkpoints,
+                                          nodes, extended, refusals, stress, cost)}
 
 
 def main():

@@ -3,9 +3,11 @@
 // say at the end what came, and fail at the first message that is not the next one.
 //
 //   exchange MESSAGES FIRST_DEVICE SECOND_DEVICE [threads] [extended]
+//   exchange MESSAGES DEVICE at|to PORT [extended]
 //
 // With "threads" they are two threads of one process, which has both adapters. With "extended" they
-// post by ibv_wr_* and read completions by ibv_start_poll().
+// post by ibv_wr_* and read completions by ibv_start_poll(). A process that is started "at" a port
+// of 127.0.0.1 is one side, and waits for the other, which is started "to" that port.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -534,8 +536,33 @@ static int run_both(struct thread* own, struct thread* other, int are_threads) {
   return status != 0;
 }
 
+// Returns a connection between two processes by this port.
+static int meet(int is_first, int port) {
+  struct sockaddr_in address = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  const struct sockaddr* name = (const struct sockaddr*)&address;
+  const int own = socket(AF_INET, SOCK_STREAM, 0);
+  if (is_first) {
+    must(bind(own, name, sizeof address) == 0 && listen(own, 1) == 0, "listening");
+    return accept(own, NULL, NULL);
+  }
+  must(connect(own, name, sizeof address) == 0, "reaching the other");
+  return own;
+}
+
 int main(int count, char** words) {
   must(count >= 4, "usage: exchange MESSAGES FIRST_DEVICE SECOND_DEVICE [threads] [extended]");
+  const int is_first = strcmp(words[3], "at") == 0;
+  if (count >= 5 && (is_first || strcmp(words[3], "to") == 0)) {
+    struct side* side = calloc(1, sizeof *side);
+    side->messages = strtoull(words[1], NULL, 10);
+    side->is_extended = count > 5 && strcmp(words[5], "extended") == 0;
+    const int between = meet(is_first, atoi(words[4]));
+    must(between >= 0, "meeting the other");
+    run(side, words[2], between, is_first);
+    return 0;
+  }
   int wire[2], are_threads = 0;
   must(socketpair(AF_UNIX, SOCK_STREAM, 0, wire) == 0, "making a pair of sockets");
   struct thread* both = calloc(2, sizeof *both);
