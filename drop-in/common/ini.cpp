@@ -23,6 +23,12 @@ std::string without_comment(const std::string& line) {
   return line;
 }
 
+std::string without_quotes(const std::string& value) {
+  const bool is_quoted = value.size() > 1 && value.front() == value.back() &&
+                         (value.front() == '"' || value.front() == '\'');
+  return is_quoted ? value.substr(1, value.size() - 2) : value;
+}
+
 std::string full_key(const std::string& section, const std::string& key) {
   return section.empty() ? lower(key) : lower(section) + "." + lower(key);
 }
@@ -67,7 +73,7 @@ Ini Ini::parse(const std::string& text, const std::string& name) {
       section = trimmed(line.substr(1, line.size() - 2));
     } else if (equals != std::string::npos && equals > 0) {
       ini.values_[full_key(section, trimmed(line.substr(0, equals)))] =
-          trimmed(line.substr(equals + 1));
+          without_quotes(trimmed(line.substr(equals + 1)));
     } else {
       throw std::runtime_error(name + ", line " + std::to_string(number) +
                                ": this is neither [section] nor key = value: " + line);

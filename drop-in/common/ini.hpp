@@ -9,7 +9,8 @@
 namespace diapause::drop_in {
 
 // Keys and sections are compared without case. Comments begin with '#' or ';' at the beginning of a
-// line or after a space. If a key stands twice, the later value counts.
+// line or after a space. Quotes around a value are not part of it. If a key stands twice, the later
+// value counts.
 class Ini {
  public:
   // Throws std::runtime_error that names the file, and the line that cannot be read.
