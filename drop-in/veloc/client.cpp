@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "../common/together.hpp"
+
 namespace diapause::drop_in {
 namespace {
 
@@ -117,9 +119,12 @@ bool VelocClient::cleanup(const std::string& name) {
   });
 }
 
+// One that fails leaves nothing open: the program tries again with its next version.
 bool VelocClient::checkpoint(const std::string& name, int version) {
-  return checkpoint_begin(name, version) && checkpoint_mem(VELOC_CKPT_ALL, {}) &&
-         checkpoint_end(true);
+  if (!checkpoint_begin(name, version)) return false;
+  if (checkpoint_mem(VELOC_CKPT_ALL, {})) return checkpoint_end(true);
+  open_.reset();
+  return false;
 }
 
 bool VelocClient::checkpoint_begin(const std::string& name, int version) {
@@ -143,8 +148,20 @@ bool VelocClient::checkpoint_mem(int mode, const std::set<int>& ids) {
 }
 
 void VelocClient::take(const std::set<int>& ids, int mode) {
-  Blocks blocks;
   std::map<int, std::string> serialized;
+  Blocks blocks;
+  const auto select = [&] { blocks = selected(mode, ids, serialized); };
+  comm_ == MPI_COMM_NULL ? select() : together(comm_, select);
+  if (!does_any_have(blocks))
+    throw Failure("no region is selected for the checkpoint '" + open_->name + "'");
+  Dated& dated = job_of(open_->name);
+  dated.job->checkpoint(blocks, static_cast<std::uint64_t>(open_->version), due_level(dated));
+  dated.job->wait_if_only_calls_advance();
+}
+
+Blocks VelocClient::selected(int mode, const std::set<int>& ids,
+                             std::map<int, std::string>& serialized) {
+  Blocks blocks;
   for (auto& [id, region] : regions_of(open_->name)) {
     if (!is_selected(mode, ids, id)) continue;
     Block block = region.memory;
@@ -156,12 +173,14 @@ void VelocClient::take(const std::set<int>& ids, int mode) {
     }
     blocks[std::to_string(id)] = block;
   }
-  if (blocks.empty())
-    throw Failure("no region is selected for the checkpoint '" + open_->name + "'");
-  Dated& dated = job_of(open_->name);
-  dated.job->checkpoint(blocks, static_cast<std::uint64_t>(open_->version), due_level(dated));
-  dated.job->wait_if_only_calls_advance();
-  last_name_ = open_->name;
+  return blocks;
+}
+
+// A rank that has nothing to store takes part in what the others store.
+bool VelocClient::does_any_have(const Blocks& blocks) const {
+  int has = blocks.empty() ? 0 : 1;
+  if (comm_ != MPI_COMM_NULL) MPI_Allreduce(MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MAX, comm_);
+  return has != 0;
 }
 
 bool VelocClient::checkpoint_end(bool success) {
@@ -173,7 +192,6 @@ bool VelocClient::checkpoint_end(bool success) {
       dated.job->checkpoint_files({}, static_cast<std::uint64_t>(open.version), due_level(dated),
                                   success);
       dated.job->wait_if_only_calls_advance();
-      last_name_ = open.name;
     } else if (!open.is_taken) {
       throw Failure("the checkpoint '" + open.name + "' holds nothing");
     } else if (!success) {
@@ -188,7 +206,7 @@ bool VelocClient::checkpoint_wait() {
   return succeeds([&] {
     if (open_ && open_->kind == Open::Kind::checkpoint)
       throw Failure("a checkpoint was begun: end it before waiting");
-    if (!last_name_.empty()) job_of(last_name_).job->wait();
+    for (auto& [name, dated] : jobs_) dated.job->wait();
   });
 }
 
@@ -197,7 +215,7 @@ bool VelocClient::checkpoint_finished() {
   const bool could_ask = succeeds([&] {
     if (open_ && open_->kind == Open::Kind::checkpoint)
       throw Failure("a checkpoint was begun: end it before asking");
-    if (!last_name_.empty()) is_done = job_of(last_name_).job->is_done();
+    for (auto& [name, dated] : jobs_) is_done = dated.job->is_done() && is_done;
   });
   return could_ask && is_done;
 }
@@ -217,9 +235,11 @@ int VelocClient::restart_test(const std::string& name, int version, int target_r
   return found;
 }
 
+// It is ended on all ranks, also if only some of them have recovered.
 bool VelocClient::restart(const std::string& name, int version, int target_rank) {
-  return restart_begin(name, version, target_rank) && recover_mem(VELOC_RECOVER_ALL, {}) &&
-         restart_end(true);
+  if (!restart_begin(name, version, target_rank)) return false;
+  const bool is_recovered = recover_mem(VELOC_RECOVER_ALL, {});
+  return restart_end(is_recovered) && is_recovered;
 }
 
 bool VelocClient::restart_begin(const std::string& name, int version, int target_rank) {
@@ -277,6 +297,7 @@ void VelocClient::recover(Job& job, int id, Region& region) {
 }
 
 bool VelocClient::restart_end(bool success) {
+  if (!open_ && !success) return true;  // a restart that has failed has ended
   return succeeds([&] {
     const Open open = opened(Open::Kind::restart, "a restart");
     open_.reset();

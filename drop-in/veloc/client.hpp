@@ -83,6 +83,8 @@ class VelocClient final : public veloc::client_t {
   void check_target(int target_rank) const;
   Open& opened(Open::Kind kind, const char* what);
   void take(const std::set<int>& ids, int mode);
+  Blocks selected(int mode, const std::set<int>& ids, std::map<int, std::string>& serialized);
+  bool does_any_have(const Blocks& blocks) const;
   void recover(Job& job, int id, Region& region);
   void tell(const std::string& text) const;
   template <class Body>
@@ -96,7 +98,6 @@ class VelocClient final : public veloc::client_t {
   std::map<std::string, Dated> jobs_;       // by the name of checkpoints
   std::map<int, observer_t> observers_;
   std::optional<Open> open_;
-  std::string last_name_;  // name of the last checkpoint
 };
 
 }  // namespace diapause::drop_in

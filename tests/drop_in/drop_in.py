@@ -111,6 +111,18 @@ def velocs_functions_do_what_programs_lean_on(site):
         place.run("veloc_functions", configuration, environment=environment, messages=("^veloc: ",))
 
 
+def habits_of_veloc_programs_do_no_harm(site):
+    with Place(site, ranks=RANKS) as place:
+        configuration = veloc_configuration(place, scratch_versions=5, max_versions=5)
+        told = configuration.read_text().replace("mode = async", "  Mode=async  ; as ever")
+        configuration.write_text(told.replace(f"= {place.local}", f'\t=\t"{place.local}"\r'))
+        environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        place.start("veloc_habits", configuration, "begin", environment=environment).be_killed()
+        expect("not so" not in place.runs[-1].stderr.read_text(), place.runs[-1].stderr.read_text())
+        place.run("veloc_habits", configuration, "continue", environment=environment,
+                  messages=(*MPI_NOTICE, "^veloc: ", "level 1 is taken instead"))
+
+
 def what_velocs_serializers_write_comes_back(site):
     with Place(site, ranks=0) as place:
         configuration = veloc_configuration(place, mode="sync", persistent_interval=-1)
@@ -488,7 +500,7 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
 
 
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_"))}
+         if name.startswith(("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_", "habits_"))}
 
 
 def main():
