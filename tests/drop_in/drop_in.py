@@ -327,6 +327,29 @@ def fti_ends_the_same(site, level, after_kill=lambda place: None, ranks=RANKS, *
                "the killed job ended with another result")
 
 
+def habits_of_fti_programs_do_no_harm(site):
+    with Place(site, ranks=RANKS) as place:
+        configuration = place.path / "habits.fti"
+        configuration.write_text(f"""# as people write them
+[ BASIC ]\r
+Ckpt_Dir="{place.local}" ; of this node
+\tGLBL_DIR\t=\t{place.global_}   # of all
+node_size=1
+Group_Size =2
+
+[advanced]
+Local_Test = 1
+""")
+        environment = fti_environment(place)
+        for part in ("begin", "ignore"):
+            place.start("fti_habits", configuration, part, environment=environment).be_killed()
+            said = place.runs[-1].stderr.read_text()
+            expect("not so" not in said, said)
+            expect_equal(restart_of(configuration)[0], 1, f"failure, after '{part}'")
+        place.run("fti_habits", configuration, "continue", environment=environment,
+                  messages=(*MPI_NOTICE, "^fti: "))
+
+
 MPI_NOTICE = ("MPI_THREAD_MULTIPLE",)  # most programs for these interfaces do without
 
 
