@@ -86,6 +86,8 @@ void Caretaker::take_every(double interval_s, int level, Wish wish) {
 
 int Caretaker::until_end() {
   const bool is_first = environment_.door != nullptr;
+  // The first order may have come with the last message of the start, and does not knock then.
+  if (!is_first) obey();
   for (;;) {
     // A checkpoint may have taken the signal that tells of the end.
     if (const auto status = environment_.keeper.exit_status()) return end_of_command(*status);

@@ -256,6 +256,18 @@ def across(place, options):
     scenario.survives(2, 1)
 
 
+def prompt(place, options):
+    """A checkpoint that is asked for while the agents have only just begun."""
+    on = nodes.OnNodes(place, 2, ["--node-timeout", "5"])
+    scenario = ScenarioOnNodes(place, [place.own_copy(options.programs / "counting")], on, lines=0)
+    job = scenario.launch()
+    for _ in range(8):
+        job.checkpoint("--level", "2")
+        on.kill(job)
+        job = on.restart(Job)
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
 def silent(place, options):
     """A node that does not answer costs a checkpoint, and not the job."""
     on = nodes.OnNodes(place, 3, ["--node-timeout", "0.5", "--fan-out", "1"])
@@ -769,7 +781,7 @@ TESTS = {
     "queued": program_test("queued"), "rights": program_test("rights"), "pages": pages,
     "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
     "mpi": mpi, "mpi_beside": mpi_beside, "mpi_nodes": mpi_nodes,
-    "taken_port": taken_port, "across": across, "silent": silent,
+    "taken_port": taken_port, "across": across, "silent": silent, "prompt": prompt,
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
     "increments": increments, "parts": parts, "properties": properties, "carried": carried,
     "checked": checked, "waiting": waiting,
