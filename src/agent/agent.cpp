@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -168,6 +169,14 @@ std::uint16_t port_of_commands(const process::Job& job) {
   return 0;
 }
 
+// Returns the ports at which a job is reached, or from which it has connected.
+std::set<std::uint16_t> ports_of(const process::Job& job) {
+  std::set<std::uint16_t> ports;
+  for (const process::Socket& one : job.sockets) ports.insert(process::port_of(one.local));
+  ports.erase(0);
+  return ports;
+}
+
 Status check_nodes(const process::Job& job, const Team* team) {
   if (job.far_ends.empty() || team != nullptr) return {};
   return fail(Code::mismatch, "the image is of a job on several nodes: name as many with --hosts");
@@ -321,6 +330,7 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
     if (!fetched) return fail(std::move(fetched.error()));
     if (team != nullptr) {
       const std::vector<std::string> known = process::known_addresses(stored.job);
+      DIAPAUSE_TRY(team->make_room(ports_of(stored.job)));
       DIAPAUSE_TRY(
           team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job),
                             known.empty() ? "" : known.front()));

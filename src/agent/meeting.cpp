@@ -156,17 +156,12 @@ class Hostess {
 
 // ---- links between agents other than the first
 
-struct Doors {
-  std::vector<std::string> addresses;
-  std::vector<std::uint16_t> ports;
-};
-
 // Makes the links to `peers`: to those with lower numbers by connecting, from the others by waiting
 // for them. The one with the lowest number only waits, so that nobody waits in a circle.
 class Linker {
  public:
-  Linker(std::shared_ptr<sys::Listener> listener, std::shared_ptr<const Doors> doors, Secret secret)
-      : listener_(std::move(listener)), doors_(std::move(doors)), secret_(secret) {}
+  Linker(std::shared_ptr<const Doors> doors, Secret secret)
+      : doors_(std::move(doors)), secret_(secret) {}
 
   Status operator()(Mail& mail, std::span<const std::uint32_t> peers) const {
     for (const std::uint32_t peer : peers) {
@@ -175,7 +170,7 @@ class Linker {
     const double end_s = sys::monotonic_s() + kStartLimit_s;
     for (const std::uint32_t peer : peers) {
       while (!mail.has_link(peer)) {
-        auto stream = listener_->accept(std::max(kGlance_s, end_s - sys::monotonic_s()));
+        auto stream = doors_->listener->accept(std::max(kGlance_s, end_s - sys::monotonic_s()));
         if (!stream)
           return fail(Code::comm, fmt::format("{} does not connect: {}", mail.name(peer),
                                               stream.error().message));
@@ -202,7 +197,6 @@ class Linker {
                 fmt::format("{} cannot be reached: {}", mail.name(peer), done.error().message));
   }
 
-  std::shared_ptr<sys::Listener> listener_;
   std::shared_ptr<const Doors> doors_;
   Secret secret_;
 };
@@ -234,13 +228,13 @@ Result<Doors> share_doors(Mail& mail, const std::vector<std::string>& lines) {
 }
 
 Result<Company> settle(std::unique_ptr<Mail> mail, const Invitation& invitation, Doors doors,
-                       std::shared_ptr<sys::Listener> listener) {
+                       sys::Listener listener) {
   Company company;
   company.nodes = invitation.nodes;
   company.branch = {invitation.number, mail->size(), invitation.nodes.fan_out};
-  company.addresses = doors.addresses;
-  const Linker linker(std::move(listener), std::make_shared<const Doors>(std::move(doors)),
-                      invitation.secret);
+  company.doors = std::make_shared<Doors>(std::move(doors));
+  company.doors->listener = std::make_shared<sys::Listener>(std::move(listener));
+  const Linker linker(company.doors, invitation.secret);
   const std::vector<std::uint32_t> neighbours = company.branch.neighbours();
   DIAPAUSE_TRY(linker(*mail, neighbours));
   mail->set_neighbours(neighbours);
@@ -347,8 +341,7 @@ Result<Company> invite(Invitation invitation, const LogSink& log) {
   DIAPAUSE_TRY_ASSIGN(Doors doors, share_doors(*mail, lines));
   log(Severity::information, fmt::format("agents run on {} nodes", nodes.hosts.size()));
   DIAPAUSE_TRY_ASSIGN(Company company,
-                      settle(std::move(mail), invitation, std::move(doors),
-                             std::make_shared<sys::Listener>(std::move(listener))));
+                      settle(std::move(mail), invitation, std::move(doors), std::move(listener)));
   company.started = hostess.processes();
   return company;
 }
@@ -370,8 +363,7 @@ Result<Company> come(const Invitation& invitation) {
   }
   DIAPAUSE_TRY(done);
   DIAPAUSE_TRY_ASSIGN(Doors doors, share_doors(*mail, {}));
-  return settle(std::move(mail), invitation, std::move(doors),
-                std::make_shared<sys::Listener>(std::move(listener)));
+  return settle(std::move(mail), invitation, std::move(doors), std::move(listener));
 }
 
 }  // namespace diapause::agent

@@ -11,6 +11,7 @@
 #include "agent/mail.hpp"
 #include "agent/node_comm.hpp"
 #include "base/log.hpp"
+#include "sys/network.hpp"
 
 namespace diapause::agent {
 
@@ -53,13 +54,20 @@ struct Invitation {
   static Result<Invitation> parse(const std::string& text);
 };
 
+// These say where the agents of all nodes accept connections of each other.
+struct Doors {
+  std::vector<std::string> addresses;
+  std::vector<std::uint16_t> ports;
+  std::shared_ptr<sys::Listener> listener;  // that of this agent
+};
+
 // This is an agent among the others. It must stay where it is.
 struct Company {
   std::unique_ptr<Mail> mail;
   Branch branch;
   Nodes nodes;
-  std::vector<std::string> addresses;  // addresses of the nodes, as the agents reach each other
-  std::vector<std::int64_t> started;   // processes by which the first agent has started the others
+  std::shared_ptr<Doors> doors;
+  std::vector<std::int64_t> started;  // processes by which the first agent has started the others
 
   std::unique_ptr<comm::Comm> comm() const;
   bool is_first() const { return branch.own == 0; }

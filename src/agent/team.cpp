@@ -42,7 +42,7 @@ Ranks Team::ranks() const {
 
 Status Team::share_ports(std::uint16_t own_port, const std::string& known) {
   const std::string mine = fmt::format(
-      "{} {}", own_port, known.empty() ? company_.addresses[company_.branch.own] : known);
+      "{} {}", own_port, known.empty() ? company_.doors->addresses[company_.branch.own] : known);
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather_texts(mine));
   std::vector<Door> doors;
   for (const std::string& one : all) {
@@ -79,7 +79,7 @@ Result<std::vector<std::string>> Team::gather_texts(const std::string& mine) {
 Result<process::Relocation> Team::locate(const std::vector<std::string>& known) {
   std::vector<std::string> present = sys::own_addresses();
   std::ranges::stable_partition(present, [&](const std::string& one) {
-    return one == company_.addresses[company_.branch.own];
+    return one == company_.doors->addresses[company_.branch.own];
   });
   DIAPAUSE_TRY_ASSIGN(
       const std::vector<std::string> all,
@@ -111,6 +111,40 @@ Status Team::share_moved_ports(process::Relocation& relocation) {
     while (words >> one.node >> one.family >> one.known >> one.present) relocation.move_port(one);
   }
   return {};
+}
+
+// Only nodes that are on the machine of an agent can need its port. While it looks for another one,
+// it keeps those that it has had, so that the kernel does not choose them again.
+Status Team::make_room(const std::set<std::uint16_t>& ports) {
+  Doors& doors = *company_.doors;
+  const std::uint32_t own = company_.branch.own;
+  std::vector<std::shared_ptr<sys::Listener>> left;
+  while (true) {
+    std::string wanted;
+    for (std::uint32_t i = 0; i < doors.ports.size(); ++i) {
+      const bool is_here = doors.addresses[i] == doors.addresses[own];
+      if (is_here && ports.contains(doors.ports[i])) wanted += fmt::format("{} ", i);
+    }
+    DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather_texts(wanted));
+    std::set<std::uint32_t> movers;
+    for (const std::string& one : all) {
+      std::istringstream words(one);
+      for (std::uint32_t number = 0; words >> number;) movers.insert(number);
+    }
+    if (movers.empty()) return {};
+    if (movers.contains(own)) {
+      left.push_back(doors.listener);
+      auto next = sys::Listener::open();
+      DIAPAUSE_TRY(agree(next ? Status{} : fail(next.error())));
+      doors.listener = std::make_shared<sys::Listener>(std::move(*next));
+    } else {
+      DIAPAUSE_TRY(agree({}));
+    }
+    DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> now,
+                        gather_texts(std::to_string(doors.listener->port())));
+    for (std::uint32_t i = 0; i < doors.ports.size(); ++i)
+      std::istringstream(now[i]) >> doors.ports[i];
+  }
 }
 
 Status Team::agree(const Status& own) {

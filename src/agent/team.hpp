@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ class Team {
   Result<process::Relocation> locate(const std::vector<std::string>& known);
   // Tells all nodes which ports have changed on each. The call is collective.
   Status share_moved_ports(process::Relocation& relocation);
+  // Lets all agents leave the ports that the nodes of the job need, of which `ports` are those of
+  // this one. The call is collective.
+  Status make_room(const std::set<std::uint16_t>& ports);
   // Returns the path of the file by which nodes on one machine tell whose a port is.
   std::string ports_file() const { return path_ + "/" + kPortsName; }
   // Returns when all agents have called it. `own` is what has happened here. The call fails on all

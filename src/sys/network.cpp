@@ -48,6 +48,10 @@ void set_number(int fd, int level, int name, int value) {
   ::setsockopt(fd, level, name, &value, sizeof value);
 }
 
+// Lets others take the port of a socket when it does not listen. Must be called when the socket has
+// its port: the kernel would give it one that another socket has.
+void share_port(int fd) { set_number(fd, SOL_SOCKET, SO_REUSEADDR, 1); }
+
 }  // namespace
 
 Stream::Stream(int fd) : fd_(fd) {
@@ -85,6 +89,7 @@ Result<Stream> Stream::connect(const std::string& address, std::uint16_t port, d
     ::getsockopt(made.fd_, SOL_SOCKET, SO_ERROR, &error, &length);
   }
   if (error != 0) return fail(os_error(what, error));
+  share_port(made.fd_);
   return made;
 }
 
@@ -152,6 +157,7 @@ Result<Listener> Listener::open() {
     }
   }
   Listener made(fd, 0);
+  share_port(fd);  // of the connections that it will accept
   length = sizeof address;
   if (::listen(fd, SOMAXCONN) != 0 ||
       ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {

@@ -216,6 +216,42 @@ def taken_port(place, options):
     must(status == 0, f"ended with {status}: {errors}")
 
 
+LISTENS_OFTEN = """
+import os, socket, time
+doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(10)]
+print("listens", flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+print(len({door.getsockname()[1] for door in doors}), flush=True)
+"""
+FEW_PORTS = "42000 42031"
+
+
+def crowded(place, options):
+    """The agents of a restart leave the job its ports, although the kernel has hardly any others
+    to give them."""
+    del options
+    has_own = os.readlink("/proc/self/ns/net") != os.readlink(f"/proc/{os.getppid()}/ns/net")
+    if os.geteuid() != 0 or not has_own:
+        raise Skipped("the ports of the machine cannot be limited")
+    limit = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+    before = limit.read_text()
+    on = nodes.OnNodes(place, 2)
+    try:
+        limit.write_text(FEW_PORTS)
+        job = on.launch(Job, ["/usr/bin/python3", "-c", LISTENS_OFTEN])
+        job.wait_for_lines(1)
+        for _ in range(4):
+            job.checkpoint("--level", "2")
+            on.kill(job)
+            job = on.restart(Job)
+        job.checkpoint()
+        place.gate.touch()
+        status, errors = job.wait()
+        must(status == 0 and job.output() == "10\n", f"{status}: {job.output()}{errors}")
+    finally:
+        limit.write_text(before)
+
+
 class ScenarioOnNodes(Scenario):
     """A command that runs on several nodes."""
 
@@ -781,7 +817,7 @@ TESTS = {
     "queued": program_test("queued"), "rights": program_test("rights"), "pages": pages,
     "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
     "mpi": mpi, "mpi_beside": mpi_beside, "mpi_nodes": mpi_nodes,
-    "taken_port": taken_port, "across": across, "silent": silent, "prompt": prompt,
+    "taken_port": taken_port, "crowded": crowded, "across": across, "silent": silent, "prompt": prompt,
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
     "increments": increments, "parts": parts, "properties": properties, "carried": carried,
     "checked": checked, "waiting": waiting,
