@@ -209,6 +209,17 @@ def scrs_functions_do_what_programs_lean_on(site):
                       messages=(*MPI_NOTICE, "^scr: "))
 
 
+def habits_of_scr_programs_do_no_harm(site):
+    with Place(site, ranks=RANKS) as place:
+        place.global_ = place.path / ".scr"
+        environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        place.start("scr_habits", "begin", environment=environment).be_killed()
+        said = place.runs[-1].stderr.read_text()
+        expect("not so" not in said, said)
+        place.run("scr_habits", "continue", environment=environment,
+                  messages=(*MPI_NOTICE, "^scr: "))
+
+
 def a_program_on_one_node_has_level_1_instead_of_those_that_need_several(site):
     with Place(site, ranks=RANKS) as place:
         told = "^diapause: the job has too few nodes for level 3: level 1 is taken instead"

@@ -31,7 +31,7 @@ static void begin(void) {
   EXPECT(FTI_Status() == 0);
   EXPECT(FTI_Recover() == FTI_NREC && FTI_RecoverVar(3) == FTI_NREC);
   EXPECT(FTI_GetStoredSize(3) == 0);
-  EXPECT(FTI_FinalizeICP() == FTI_SCES); /* none was begun */
+  EXPECT(FTI_FinalizeICP() == FTI_SCES);         /* none was begun */
   EXPECT(FTI_Checkpoint(1, FTI_L1) == FTI_DONE); /* of nothing */
   for (int step = 1; step <= 4; ++step) {
     values = grown(values, 1000 * step);
