@@ -12,6 +12,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "process/proc.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::process {
@@ -88,6 +89,17 @@ Status ask_to_stop(pid_t thread) {
   return request(PTRACE_INTERRUPT, thread, 0, nullptr, "cannot be stopped");
 }
 
+namespace {
+
+// Returns whether a thread has ended that the kernel does not tell of yet: the first thread of a
+// process can only be waited for when the others have ended, too.
+bool has_ended_unseen(pid_t thread) {
+  const auto now = status_of(fmt::format("/proc/{}", thread));
+  return !now || now->state == 'Z' || now->state == 'X';
+}
+
+}  // namespace
+
 // Most stops come within microseconds, in which this thread looks again and again. It then sleeps
 // until a signal says that something has happened to a child: one that yields the processor instead
 // gets it back only when others, which may compute beside the job, have used up their time.
@@ -106,6 +118,7 @@ Result<Stop> await_stop(pid_t thread, double limit_s) {
       return Stop{true, 0, 0};
     }
     if (look < kLooks) continue;
+    if (has_ended_unseen(thread)) return Stop{true, 0, 0};
     if (sys::monotonic_s() > end_s)
       return fail(Code::timeout, fmt::format("thread {} does not stop", thread));
     sigset_t of_children;

@@ -91,4 +91,20 @@ def halted(place, options):
     scenario.ends_well(job, job.output)
 
 
-TESTS = {"kills": kills, "halted": halted}
+CHECKS = 15
+
+
+def leaders(place, options):
+    """The first thread of a process may end just when it is about to be stopped."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "leaders")], 1)
+    job = scenario.launch()
+    job.wait_for_lines(1)
+    for _ in range(CHECKS):
+        status, _, errors = place.verb("checkpoint", "job", "--check")
+        # One that has ended may be there at each of the attempts.
+        must(status == 0 or "than its first, which has ended" in errors,
+             f"ended with {status}: {errors}")
+    scenario.ends_well(job, job.output)
+
+
+TESTS = {"kills": kills, "halted": halted, "leaders": leaders}
