@@ -494,7 +494,7 @@ DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t versio
 DIAPAUSE_API int diapause_newest(diapause_t* instance, uint64_t at_most, uint64_t* version);
 
 /* Returns how many regions this rank has stored in the version that a restart has opened, or a
- * negative status if no restart is open. */
+ * negative status if no restart is open. Each file of a version of files counts as a region. */
 DIAPAUSE_API int64_t diapause_stored_count(const diapause_t* instance);
 
 /* Describe a stored region of this rank, by its `index` (from 0) or by its name. `info->name` is

@@ -3,10 +3,11 @@
 import hashlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 
-from harness import Place, Skip, expect, expect_equal, flip_byte, wait_until
+from harness import FOREVER, Place, Skip, expect, expect_equal, flip_byte, wait_until
 
 
 def asks_for_sizes_and_restores_some_regions(site):
@@ -400,3 +401,32 @@ def keeps_a_program_of_2_times_2_3_gib_alive_that_lost_a_node(site, mib=2355):
             place.run("limited", "read", mib, 2, 1, messages=[""])
             expect(not any(event["error"] for event in place.events("limited", "checkpoint")),
                    "the redundancy that was lost was not put back")
+
+
+# A restart from an older version begins another history, which is told at the next one.
+OF_ANY_ORDER = ("has two histories", "MPI_THREAD_MULTIPLE")
+ANY_SETTINGS = ({}, {"async": {"mode": "thread"}},
+                {"async": {"mode": "thread"}, "capture": {"strategy": "copy-on-write"}},
+                {"async": {"mode": "thread"}, "capture": {"strategy": "incremental"}},
+                {"async": {"mode": "thread"}, "codec": {"method": "lz4"}},
+                {"async": {"mode": "thread"}, "global": {"mode": "direct"}})
+
+
+def finds_what_it_stored_whatever_the_order_of_calls(site):
+    for seed, settings in enumerate(ANY_SETTINGS):
+        with Place(site, ranks=3, **settings) as place:
+            place.run("any_order", seed, 80, place.path, messages=OF_ANY_ORDER)
+
+
+def finds_what_it_stored_when_it_was_killed_in_any_call(site, kills=4):
+    chance = random.Random(7)
+    with Place(site, ranks=3, **ANY_SETTINGS[2]) as place:
+        certain = place.path / "certain"
+        newest = lambda: int(certain.read_text()) if certain.exists() else 0
+        for seed in range(kills):
+            before = newest()
+            run = place.start("any_order", seed, FOREVER, place.path)
+            run.wait_for(lambda: newest() > before + chance.randint(2, 20), "a version")
+            run.kill("any_order", rank=chance.randrange(3))
+            run.be_killed()
+        place.run("any_order", kills, 20, place.path, messages=OF_ANY_ORDER)
