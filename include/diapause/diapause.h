@@ -448,7 +448,7 @@ DIAPAUSE_API int diapause_files(diapause_t* instance, const char** directory);
  * directory is as it was, and the call can be made again.
  *
  * Files may have any size and number, and paths of up to 250 bytes. Empty directories are not
- * kept. Links and everything else that is neither a file nor a directory are
+ * kept. Links, hard or symbolic, and everything else that is neither a file nor a directory are
  * DIAPAUSE_ERR_DENIED. `info` may be NULL. Collective. */
 DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level,
                                               int valid, diapause_checkpoint_info* info);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "format/checksum.hpp"
+#include "sys/hard_links.hpp"
 #include "sys/private_memory.hpp"
 
 namespace diapause::library {
@@ -31,6 +32,11 @@ Status list_below(const sys::Directory& directory, const std::string& path, std:
       continue;
     }
     DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.open_file(entry.name, sys::Access::read));
+    if (sys::has_other_names(file)) {
+      return fail(Code::denied, file.path() +
+                                    " has another name (a hard link), by which it may "
+                                    "change; copy the file");
+    }
     format::Region region;
     region.name = std::string(store::kFilePrefix) + name;
     region.element_bytes = 1;

@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "sys/hard_links.hpp"
 
 namespace diapause::sys {
 namespace {
@@ -107,6 +111,25 @@ TEST_F(FileOnDisk, DoesNotWaitForAPipeInAFilesPlace) {
   ASSERT_EQ(::mkfifo((path_ / "pipe").c_str(), 0600), 0);
   expect_denied(root_.open_file("pipe", Access::read), "/pipe is not a regular file");
   expect_denied(root_.open_file("pipe", Access::read_write), "/pipe is not a regular file");
+}
+
+TEST_F(FileOnDisk, SaysThatASocketIsNoFile) {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = (path_ / "socket").string();
+  ASSERT_LT(path.copy(address.sun_path, sizeof address.sun_path), sizeof address.sun_path);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  expect_denied(root_.open_file("socket", Access::read), "/socket is not a regular file");
+  ::close(socket);
+}
+
+TEST_F(FileOnDisk, KnowsWhetherItHasOtherNames) {
+  const auto file = root_.create_file("a");
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(has_other_names(*file));
+  fs::create_hard_link(path_ / "a", path_ / "b");
+  EXPECT_TRUE(has_other_names(*file));
 }
 
 TEST_F(FileOnDisk, RefusesWhatBelongsToAnotherUser) {

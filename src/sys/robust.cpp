@@ -54,15 +54,17 @@ Status check_plain_name(std::string_view name, const Directory& directory) {
 
 namespace {
 
+Error not_regular(const std::string& path) {
+  return {Code::denied, path + " is not a regular file; remove it"};
+}
+
 Result<FileId> check_own_regular_file(const File& file, std::uint32_t user) {
   struct stat status;
   if (const int result = uninterrupted([&] { return file.kernel().fstat(file.fd(), &status); });
       result < 0) {
     return fail(path_error("inspect", file.path(), result));
   }
-  if (!S_ISREG(status.st_mode)) {
-    return fail(Code::denied, file.path() + " is not a regular file; remove it");
-  }
+  if (!S_ISREG(status.st_mode)) return fail(not_regular(file.path()));
   if (status.st_uid != user) {
     return fail(
         Code::denied,
@@ -92,6 +94,7 @@ Result<File> open_checked(const Directory& directory, std::string_view name, int
     if (fd == -EEXIST) fd = open(flags & ~O_EXCL);
   }
   const std::string path = directory.path() + "/" + component;
+  if (fd == -ENXIO) return fail(not_regular(path));  // a socket, or a device that is not there
   if (fd < 0) return fail(path_error((flags & O_CREAT) != 0 ? "create" : "open", path, fd));
   File file(kernel, fd, path, flags);
   DIAPAUSE_TRY_ASSIGN(file.id_, check_own_regular_file(file, directory.user()));

@@ -533,9 +533,9 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
             expect(key in run.stderr.read_text(), f"{key} = {value}: no message names it")
 
 
+BEGINNINGS = ("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_", "habits_")
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_",
-                             "habits_"))}
+         if name.startswith(BEGINNINGS)}
 
 
 def main():

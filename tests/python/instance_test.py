@@ -7,6 +7,7 @@ import logging
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -80,12 +81,28 @@ class Files(InADirectory):
                 (directory / "half").touch()
                 raise KeyError
             self.assertIsNone(run.restart())
-            with self.assertRaises(PermissionError), run.files(2) as directory:
-                (directory / "link").symlink_to("/etc/passwd")
-            self.assertIsNone(run.restart())
+            for make in (lambda path: path.symlink_to("/etc/passwd"),
+                         lambda path: path.symlink_to("nowhere"), lambda path: path.symlink_to("/"),
+                         lambda path: path.hardlink_to(other_file(path)), os.mkfifo, bind_socket):
+                with self.assertRaisesRegex(PermissionError, "below/it"), \
+                        run.files(2) as directory:
+                    (directory / "below").mkdir()
+                    make(directory / "below/it")
+                self.assertIsNone(run.restart())
             with run.files(3):  # and the next one goes well
                 pass
             self.assertEqual(run.restart().version, 3)
+
+
+def other_file(path):
+    other = path.with_name("other")
+    other.touch()
+    return other
+
+
+def bind_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
 
 
 class Protecting(InADirectory):
