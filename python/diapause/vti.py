@@ -20,7 +20,8 @@ def _arrays(folder):
     shapes = {array.shape for array in found.values()}
     if not found:
         raise Trouble(
-            "no region is an array of two or three dimensions: export into a directory instead")
+            "the program has told of no region that it is part of an array of two or three "
+            "dimensions (protect_block): export into a directory instead")
     if len(shapes) > 1:
         raise Trouble(f"the regions are of different grids, {', '.join(map(str, sorted(shapes)))}: "
                       "export into a directory instead")
