@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "format/checksum.hpp"
 #include "process/dump_parts.hpp"
@@ -103,6 +104,25 @@ bool is_really_shared(const DumpWork& work, const Mapping& mapping) {
   return lies_in_memory(path_of(mapping)) || mapping.name.ends_with(kDeleted);
 }
 
+// Returns the path of a file in memory that has lost the name by which it was mapped, and has
+// another one in that directory: sem_open() makes semaphores so. Returns an empty text if there is
+// none.
+std::string later_path_of(const Mapping& mapping) {
+  const bool is_without_file =
+      mapping.name.starts_with("/memfd:") || mapping.name.starts_with("/dev/zero");
+  if (!mapping.name.ends_with(kDeleted) || is_without_file) return "";
+  const std::string directory = std::filesystem::path(mapping.name).parent_path();
+  if (!lies_in_memory(directory)) return "";
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
+    struct stat found {};
+    const bool is_same = ::lstat(entry.path().c_str(), &found) == 0 &&
+                         found.st_ino == mapping.inode && found.st_dev == mapping.device;
+    if (is_same) return entry.path();
+  }
+  return "";
+}
+
 SharedMemory describe(const Mapping& mapping) {
   SharedMemory memory;
   memory.is_writable = true;
@@ -113,7 +133,8 @@ SharedMemory describe(const Mapping& mapping) {
     return memory;
   }
   struct stat found {};
-  const std::string path = path_of(mapping);
+  std::string path = path_of(mapping);
+  if (path.empty()) path = later_path_of(mapping);
   if (path.empty() || ::stat(path.c_str(), &found) != 0) return memory;
   memory.kind = SharedKind::file;
   memory.path = path;

@@ -810,7 +810,7 @@ TESTS = {
     "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"),
     "internet": program_test("internet"), "terminal": program_test("terminal"),
-    "segments": program_test("segments"),
+    "segments": program_test("segments"), "semaphores": program_test("semaphores"),
     "typed": program_test("typed"), "objects": program_test("objects"),
     "timers": program_test("timers"),
     "notices": program_test("notices"), "stopped": program_test("stopped"),
