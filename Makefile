@@ -67,12 +67,12 @@ test: $(PRESETS:%=test-%)
 	  grep -E '\*\*\*(Failed|Timeout|Exception)' build/$$preset/ctest.log | sed 's/^/failed at first: /' || true; done
 
 # The codec sz3 is tested here: it takes a compiler most of a minute.
-test-long: build-openmpi build-asan packages-bench packages-programs packages-fabric
+test-long: build-openmpi build-mpich build-asan packages-bench packages-programs packages-fabric
 	tools/fetch-sz3
 	cmake --preset openmpi -B build/sz3-test -DDIAPAUSE_BUILD_TESTS=ON -DDIAPAUSE_WITH_SZ3=ON
 	cmake --build build/sz3-test --parallel $(JOBS) --target codec_test
 	DIAPAUSE_LONG_TESTS=1 ctest --test-dir build/sz3-test --output-on-failure --no-tests=error --timeout 3600 --tests-regex '^codec'
-	for preset in openmpi asan; do \
+	for preset in openmpi mpich asan; do \
 	  ctest --test-dir build/$$preset --output-on-failure --no-tests=ignore --timeout 3600 --label-regex '^long$$'; \
 	done
 

@@ -18,6 +18,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 import accounted
@@ -27,9 +28,11 @@ import in_time
 import mapped
 import nodes
 import relocated
+import services
 import unmodified
+import whole
 from support import (BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage,
-                     must, one_on_each_node, until)
+                     is_open_mpi, must, one_on_each_node, until)
 
 
 def program_test(name, lines=8):
@@ -173,6 +176,13 @@ def mpi(place, options):
                         [options.mpirun, "-n", "2", place.own_copy(options.programs / "ring")])
     scenario.goes_on()
     scenario.is_restarted(2)
+
+
+def fortran(place, options):
+    """Two ranks of a Fortran program."""
+    scenario = Scenario(place, [options.mpirun, "-n", "2",
+                                place.own_copy(options.programs / "neighbours")])
+    scenario.all()
 
 
 def mpi_beside(place, options):
@@ -817,8 +827,8 @@ TESTS = {
     "queued": program_test("queued"), "rights": program_test("rights"), "pages": pages,
     "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
     "mpi": mpi, "mpi_beside": mpi_beside, "mpi_nodes": mpi_nodes,
-    "taken_port": taken_port, "crowded": crowded, "across": across, "silent": silent,
-    "prompt": prompt,
+    "taken_port": taken_port,
+    "crowded": crowded, "across": across, "silent": silent, "prompt": prompt,
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
     "increments": increments, "parts": parts, "properties": properties, "carried": carried,
     "checked": checked, "waiting": waiting,
@@ -826,6 +836,8 @@ TESTS = {
     "momentary": momentary, "forbidden": forbidden, "hostile": hostile,
     "families": program_test("families"), "views": program_test("views"),
     "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty,
+    "openmp": program_test("openmp"), "workshop": program_test("workshop"),
+    "neighbours": fortran,
     "orphaned": orphaned, "killed": killed, "damaged": damaged,
 }
 
@@ -842,7 +854,7 @@ def unmodified_test(name):
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | failing.TESTS
-TESTS |= relocated.TESTS
+TESTS |= relocated.TESTS | whole.TESTS | services.TESTS
 
 
 def leave_network():
@@ -870,8 +882,18 @@ def main():
     parser.add_argument("--programs", type=pathlib.Path, required=True)
     parser.add_argument("--diapause", type=pathlib.Path, required=True)
     parser.add_argument("--mpirun")
+    parser.add_argument("--heat", nargs="?", help="apps/heat without checkpoints of its own")
     options = parser.parse_args()
-    leave_network()
+    with tempfile.TemporaryDirectory(prefix="diapause-transparent-") as fetched:
+        os.chmod(fetched, 0o755)
+        options.fetched = pathlib.Path(fetched) / "python"
+        if options.test == "ranks" and options.mpirun and not is_open_mpi(options.mpirun):
+            unmodified.make_python_with_mpich(options.fetched)
+        leave_network()  # from where nothing can be fetched
+        return run_as_all_users(options)
+
+
+def run_as_all_users(options):
     was_run = False
     for user in users():
         place = Place(options.diapause, user)

@@ -5,6 +5,8 @@ import pathlib
 import shutil
 import subprocess
 
+from support import is_open_mpi
+
 WAIT_IN_PYTHON = (
     "while i == 15 and not os.path.exists(os.environ['TRANSPARENT_GATE']): time.sleep(0.01)")
 
@@ -154,9 +156,30 @@ def python(source):
     return lambda place, options: ["/usr/bin/python3", "-c", source]
 
 
+MPICH = "/usr/lib/x86_64-linux-gnu/libmpich.so.12"
+
+
+def make_python_with_mpich(home):
+    """Makes a Python of its own with mpi4py of the Python package index. That looks for MPICH by a
+    name that Debian has changed."""
+    (home / "lib").mkdir(parents=True)
+    (home / "lib" / "libmpi.so.12").symlink_to(MPICH)
+    for words in (["/usr/bin/python3", "-m", "venv", home],
+                  [home / "bin" / "pip", "install", "--quiet", "mpi4py>=4.1"]):
+        if subprocess.run(words, check=False).returncode != 0:
+            return
+
+
 def ranks(place, options):
-    del place
-    return options.mpirun and [options.mpirun, "-n", "2", "/usr/bin/python3", "-c", RANKS]
+    if not options.mpirun:
+        return None
+    interpreter = pathlib.Path("/usr/bin/python3")
+    if not is_open_mpi(options.mpirun):
+        interpreter = options.fetched / "bin" / "python"
+        place.settings |= {"LD_LIBRARY_PATH": str(options.fetched / "lib"),
+                           "MPI4PY_MPIABI": "mpich"}
+    has_it = interpreter.exists() and place.run([interpreter, "-c", "import mpi4py"])[0] == 0
+    return [options.mpirun, "-n", "2", interpreter, "-c", RANKS] if has_it else None
 
 
 def found(name, *words):
