@@ -1,10 +1,12 @@
 // Captures of warm memory into a slot that was used before, against one memcpy of the same bytes by
 // one thread.
 //
-//   capture copy|protect|rewrite|tenth RUNS MIB THREADS
+//   capture copy|protect|protect_all|rewrite|tenth RUNS MIB THREADS
 //
 // copy:    what a plain copy blocks
-// protect: what arming copy-on-write blocks; a tenth is rewritten while the copy is made
+// protect: what arming copy-on-write blocks when a tenth was written to; a tenth is rewritten while
+// the copy is made
+// protect_all: the same of all
 // rewrite: what copy-on-write costs in all, blocked and slowed down, if everything is rewritten at
 // once tenth:   what an incremental capture blocks when each tenth block was written to
 #include <algorithm>
@@ -107,14 +109,15 @@ class Program {
   int value_ = 0;
 };
 
-Pairs measure_blocked(Program& program, int runs) {
+// Each `stride`-th block is rewritten before a capture, and while it is drained.
+Pairs measure_blocked(Program& program, int runs, std::size_t stride) {
   Pairs pairs;
   for (int i = -kWarmUps; i < runs; ++i) {
-    program.rewrite_s(kTenthOfBlocks);
+    program.rewrite_s(stride);
     const double copied_s = program.memcpy_s();
     const double blocked_s = program.begin_s();
     std::thread drain([&] { program.drain(); });
-    program.rewrite_s(kTenthOfBlocks);
+    program.rewrite_s(stride);
     drain.join();
     if (i >= 0) pairs.emplace_back(blocked_s, copied_s);
   }
@@ -139,7 +142,7 @@ Pairs measure_rewrite(Program& program, int runs) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) give_up("usage: capture copy|protect|rewrite|tenth RUNS MIB THREADS");
+  if (argc != 5) give_up("usage: capture copy|protect|protect_all|rewrite|tenth RUNS MIB THREADS");
   const std::string what = argv[1];
   const int runs = std::atoi(argv[2]);
   const std::size_t bytes = std::strtoul(argv[3], nullptr, 10) << 20;
@@ -147,11 +150,12 @@ int main(int argc, char** argv) {
                                    : what == "tenth" ? CaptureStrategy::incremental
                                                      : CaptureStrategy::copy_on_write;
   Program program(bytes, strategy, static_cast<unsigned>(std::atoi(argv[4])));
+  const std::size_t stride = what == "protect_all" ? format::kBlockBytes : kTenthOfBlocks;
   const Pairs pairs =
-      what == "rewrite" ? measure_rewrite(program, runs) : measure_blocked(program, runs);
+      what == "rewrite" ? measure_rewrite(program, runs) : measure_blocked(program, runs, stride);
   if (what == "copy") program.must_be(diapause::policy::CaptureMethod::copy);
   if (what == "tenth") program.must_be(diapause::policy::CaptureMethod::incremental);
-  if (what == "protect" || what == "rewrite")
+  if (what == "protect" || what == "protect_all" || what == "rewrite")
     program.must_be(diapause::policy::CaptureMethod::copy_on_write);
   bench::print_json(pairs);
 }

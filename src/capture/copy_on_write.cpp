@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "format/checksum.hpp"
 #include "sys/memory.hpp"
@@ -17,6 +18,11 @@ namespace {
 constexpr std::size_t kUnitsAhead = 4;
 // Bytes that one thread protects at a time.
 constexpr std::uint64_t kProtectBytes = 32 * kMiB;
+// A call for each of more ranges than this in kProtectBytes would take longer than one for all.
+constexpr std::size_t kMostRanges = 128;
+// The most units that are released for a write to memory that is kept protected. A writer that goes
+// through the memory doubles them from write to write.
+constexpr std::size_t kMostReleased = 64;
 
 std::uintptr_t address_of(const std::byte* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
@@ -78,19 +84,20 @@ Status CopyOnWrite::arm(RegionCapture& region) {
     server_.emplace(std::move(server));
   }
   auto armed = std::make_unique<Armed>(&region, sys::whole_pages_in(region.memory()));
-  const sys::PageRange pages = armed->pages;
+  const Armed& now = *armed;
+  const sys::PageRange pages = now.pages;
   {
     const std::lock_guard lock(mutex_);
     armed_.push_back(std::move(armed));
   }
-  Status protection = watch(pages);
+  Status protection = watch(now);
   // This is checked while the protection holds: if the serving thread ends later, it finds this
   // region in the list.
   if (protection && deserted_) protection = fail(Code::io, "nobody serves stopped writes any more");
   if (!protection) {
     (*userfault_)->remove(pages);
-    std::erase(watched_, pages);
     const std::lock_guard lock(mutex_);
+    std::erase_if(watched_, [&](const Watched& watched) { return watched.pages == pages; });
     armed_.pop_back();
     return protection;
   }
@@ -103,26 +110,30 @@ Status CopyOnWrite::arm(RegionCapture& region) {
 
 // Protects the pages. Memory stays registered from capture to capture, because unregistering costs
 // as much as protecting.
-Status CopyOnWrite::watch(sys::PageRange pages) {
-  const bool known = std::ranges::find(watched_, pages) != watched_.end();
-  if (known) {
-    Status protection = protect(pages);
+Status CopyOnWrite::watch(const Armed& armed) {
+  const sys::PageRange pages = armed.pages;
+  const auto known = std::ranges::find(watched_, pages, &Watched::pages);
+  if (known != watched_.end()) {
+    const bool was_kept = std::exchange(known->is_kept, armed.is_kept);
+    Status protection = protect(pages, was_kept ? Which::unprotected : Which::all);
     if (protection || protection.error().os_errno != ENOENT) return protection;
     // The program has mapped other memory there.
   } else {
-    watched_.push_back(pages);
+    const std::lock_guard lock(mutex_);
+    watched_.push_back({pages, armed.is_kept});
   }
   DIAPAUSE_TRY((*userfault_)->add(pages));
-  return protect(pages);
+  return protect(pages, Which::all);
 }
 
-Status CopyOnWrite::protect(sys::PageRange pages) {
+Status CopyOnWrite::protect(sys::PageRange pages, Which which) {
   std::mutex failing;
   Status status;
   pool_.run((pages.bytes() + kProtectBytes - 1) / kProtectBytes, [&](std::uint64_t piece) {
     const std::uintptr_t begin = pages.begin + piece * kProtectBytes;
+    const sys::PageRange range{begin, std::min<std::uintptr_t>(begin + kProtectBytes, pages.end)};
     const Status done =
-        (*userfault_)->protect({begin, std::min<std::uintptr_t>(begin + kProtectBytes, pages.end)});
+        which == Which::all ? (*userfault_)->protect(range) : protect_unprotected(range);
     if (done) return;
     const std::lock_guard lock(failing);
     status = done;
@@ -130,17 +141,26 @@ Status CopyOnWrite::protect(sys::PageRange pages) {
   return status;
 }
 
+// What is protected still since an earlier capture costs only a look.
+Status CopyOnWrite::protect_unprotected(sys::PageRange piece) const {
+  const auto unprotected = (*scan_)->unprotected(piece);
+  if (!unprotected || unprotected->size() > kMostRanges) return (*userfault_)->protect(piece);
+  for (const sys::PageRange& range : *unprotected) DIAPAUSE_TRY((*userfault_)->protect(range));
+  return {};
+}
+
 Status CopyOnWrite::drain(RegionCapture& region) {
   const auto found =
       std::ranges::find_if(armed_, [&](const auto& armed) { return armed->region == &region; });
   Armed& armed = **found;
+  const Then then = armed.is_kept ? Then::keep : Then::release;
   std::vector<std::uint64_t> unsummed;
   for (std::uint64_t block = 0; block < region.blocks(); ++block) {
     const std::uint64_t faults = armed.faults;
     const Run units = armed.units_of(block);
     for (std::size_t unit = units.first; unit < units.end;) {
       const Run run = take(armed, unit, units.end);
-      copy_run(armed, run);
+      copy_run(armed, run, then);
       unit = std::max(run.end, unit + 1);
     }
     // A writer close behind this loop must wait for copies only, and not for checksums.
@@ -184,15 +204,15 @@ CopyOnWrite::Run CopyOnWrite::take(Armed& armed, std::size_t first, std::size_t 
   return run;
 }
 
-// Copies and releases a run of units. The thread that has taken them calls this.
-void CopyOnWrite::copy_run(Armed& armed, Run run) {
+// Copies a run of units, and releases it or not. The thread that has taken them calls this.
+void CopyOnWrite::copy_run(Armed& armed, Run run, Then then) {
   if (run.first == run.end) return;
   const sys::PageRange range = armed.range_of(run);
   if (!copy_range(armed, range)) gone_ = true;
   for (std::size_t unit = run.first; unit < run.end; ++unit) {
     armed.units[unit].store(Unit::done, std::memory_order_release);
   }
-  release(armed, range);
+  if (then == Then::release) release(armed, range);
 }
 
 // Returns false if the copied bytes are not what was captured. Pages that are still protected after
@@ -231,7 +251,7 @@ void CopyOnWrite::desert() {
   deserted_ = true;
   const std::lock_guard lock(mutex_);
   broken_ = true;
-  for (const auto& armed : armed_) (*userfault_)->remove(armed->pages);
+  for (const Watched& watched : watched_) (*userfault_)->remove(watched.pages);
 }
 
 void CopyOnWrite::serve(std::uintptr_t address) {
@@ -240,6 +260,20 @@ void CopyOnWrite::serve(std::uintptr_t address) {
     if (address < armed->pages.begin || address >= armed->pages.end) continue;
     return serve(*armed, (address - armed->pages.begin) / kUnitBytes);
   }
+  for (Watched& watched : watched_) {
+    if (address < watched.pages.begin || address >= watched.pages.end) continue;
+    return release_kept(watched, address);
+  }
+}
+
+// Releases memory that is not captured now, and that was protected still.
+void CopyOnWrite::release_kept(Watched& watched, std::uintptr_t address) {
+  const std::uintptr_t from = address - (address - watched.pages.begin) % kUnitBytes;
+  watched.run = from == watched.released_to ? std::min(2 * watched.run, kMostReleased) : 1;
+  const std::uintptr_t to =
+      std::min<std::uintptr_t>(from + watched.run * kUnitBytes, watched.pages.end);
+  watched.released_to = to;
+  if (!(*userfault_)->release({from, to})) (*userfault_)->remove(watched.pages);
 }
 
 void CopyOnWrite::serve(Armed& armed, std::size_t unit) {
@@ -247,18 +281,22 @@ void CopyOnWrite::serve(Armed& armed, std::size_t unit) {
   ++armed.faults;
   const Run run = take(armed, unit, unit + (unit == armed.served_to ? kUnitsAhead : 1));
   if (run.first == run.end) return help(armed, unit);
-  copy_run(armed, run);
+  copy_run(armed, run, Then::release);
   armed.served_to = run.end;
   served_ += run.end - run.first;
   served_s_ += sys::monotonic_s() - start_s;
 }
 
-// Another thread copies the unit that a writer waits for, and will release it, which wakes the
-// writer. Meanwhile this copies the units that the writer may need next.
+// Another thread copies, or has copied, the unit that a writer waits for. Meanwhile this copies the
+// units that the writer may need next. The other thread wakes the writer unless it keeps the unit
+// protected.
 void CopyOnWrite::help(Armed& armed, std::size_t unit) {
   for (std::size_t next = unit + 1; next < armed.units.size() && !armed.is_done(unit); ++next) {
-    copy_run(armed, take(armed, next, next + 1));
+    copy_run(armed, take(armed, next, next + 1), Then::release);
   }
+  if (!armed.is_kept) return;
+  while (!armed.is_done(unit)) std::this_thread::yield();
+  release(armed, armed.range_of({unit, unit + 1}));
 }
 
 void CopyOnWrite::end() {
@@ -277,9 +315,10 @@ void CopyOnWrite::end() {
 }
 
 void CopyOnWrite::keep_only(const std::vector<sys::PageRange>& ranges) {
-  std::erase_if(watched_, [&](const sys::PageRange& range) {
-    if (std::ranges::find(ranges, range) != ranges.end()) return false;
-    (*userfault_)->remove(range);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(watched_, [&](const Watched& watched) {
+    if (std::ranges::find(ranges, watched.pages) != ranges.end()) return false;
+    (*userfault_)->remove(watched.pages);
     return true;
   });
 }

@@ -1,5 +1,6 @@
 // Copies memory behind write protection: the program continues, and a unit that it writes to is
-// copied before the write proceeds.
+// copied before the write proceeds. Where little changes from capture to capture, what was not
+// written to stays protected, so that the next capture need not protect it again.
 #pragma once
 
 #include <atomic>
@@ -37,12 +38,13 @@ class CopyOnWrite {
   // Protects the whole pages of the region and copies its other bytes. On failure nothing is
   // protected.
   Status arm(RegionCapture& region);
-  // Copies the rest of the region and computes its checksums. Fails if the program has unmapped or
+  // Copies the rest of the region and computes its checksums. Regions of which at most this part
+  // has changed between earlier captures stay protected then. Fails if the program has unmapped or
   // discarded the memory meanwhile. Copy-on-write is then refused from now on, because the program
   // may do so again.
+  static constexpr double kMostChangedToKeep = 0.25;
   Status drain(RegionCapture& region);
-  // Releases all memory that is still protected and forgets the regions. After drain() of all
-  // regions, nothing is left to release.
+  // Forgets the regions, and releases all memory of those that were not drained.
   void end();
 
   // Unregisters all memory except these ranges.
@@ -58,15 +60,26 @@ class CopyOnWrite {
     std::size_t first = 0;
     std::size_t end = 0;
   };
+  // Memory that is registered, and may be protected, whether it is captured or not.
+  struct Watched {
+    sys::PageRange pages;
+    bool is_kept = false;            // as its last capture says
+    std::uintptr_t released_to = 0;  // the end of the last run that was released for a write
+    std::size_t run = 1;             // its units
+  };
   struct Armed {
     RegionCapture* region;
     sys::PageRange pages;
+    const bool is_kept;                    // it stays protected where it is not written to
     std::vector<std::atomic<Unit>> units;  // units of kUnitBytes from pages.begin on
     std::atomic<std::uint64_t> faults = 0;
     std::size_t served_to = 0;  // end of the last run that was copied for a write; under mutex_
 
     Armed(RegionCapture* of, sys::PageRange range)
-        : region(of), pages(range), units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
+        : region(of),
+          pages(range),
+          is_kept(of->history->changed.value_or(1.0) <= kMostChangedToKeep),
+          units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
     sys::PageRange range_of(Run run) const;
     Run units_of(std::uint64_t block) const;
     bool is_done(std::size_t unit) const {
@@ -74,15 +87,19 @@ class CopyOnWrite {
     }
   };
 
-  Status watch(sys::PageRange pages);
-  Status protect(sys::PageRange pages);
+  Status watch(const Armed& armed);
+  enum class Which { all, unprotected };
+  Status protect(sys::PageRange pages, Which which);
+  Status protect_unprotected(sys::PageRange piece) const;
   void serve();
   void serve(std::uintptr_t address);
   void serve(Armed& armed, std::size_t unit);
   void help(Armed& armed, std::size_t unit);
+  void release_kept(Watched& watched, std::uintptr_t address);
   void desert();
   static Run take(Armed& armed, std::size_t first, std::size_t end);
-  void copy_run(Armed& armed, Run run);
+  enum class Then { release, keep };
+  void copy_run(Armed& armed, Run run, Then then);
   bool copy_range(const Armed& armed, sys::PageRange range) const;
   static void add_checksum(const Armed& armed, std::uint64_t block);
   void release(const Armed& armed, sys::PageRange range);
@@ -92,9 +109,9 @@ class CopyOnWrite {
   std::optional<Result<sys::PageScan>> scan_;
   std::string refusal_;
   std::optional<sys::Thread> server_;
-  std::vector<sys::PageRange> watched_;
 
   mutable std::mutex mutex_;  // held while a write is served, so that the data it needs stay
+  std::vector<Watched> watched_;
   std::vector<std::unique_ptr<Armed>> armed_;
   double served_s_ = 0;
   std::uint64_t served_ = 0;

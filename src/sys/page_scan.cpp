@@ -54,11 +54,19 @@ PageScan::~PageScan() {
 }
 
 Result<std::vector<PageRange>> PageScan::written_and_protect(PageRange range) const {
+  return written(range, kProtectMatching | kCheckWatched);
+}
+
+Result<std::vector<PageRange>> PageScan::unprotected(PageRange range) const {
+  return written(range, 0);
+}
+
+Result<std::vector<PageRange>> PageScan::written(PageRange range, std::uint64_t flags) const {
   std::vector<PageRange> written;
   std::array<FoundPages, 512> found;
   ScanArguments arguments{};
   arguments.size = sizeof arguments;
-  arguments.flags = kProtectMatching | kCheckWatched;
+  arguments.flags = flags;
   arguments.end = range.end;
   arguments.found = reinterpret_cast<std::uintptr_t>(found.data());
   arguments.found_room = found.size();

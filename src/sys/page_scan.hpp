@@ -21,12 +21,18 @@ class PageScan {
   // somebody reads them. Fails with EPERM in os_errno if a part of the range is not watched.
   Result<std::vector<PageRange>> written_and_protect(PageRange range) const;
 
+  // Returns the pages of `range`, in order, that no Userfault protects, and those that do not
+  // exist.
+  Result<std::vector<PageRange>> unprotected(PageRange range) const;
+
   // Returns whether there is a page that no Userfault protects. Pages that do not exist do not
   // count.
   Result<bool> has_unprotected(PageRange range) const;
 
  private:
   explicit PageScan(int fd) : fd_(fd) {}
+  Result<std::vector<PageRange>> written(PageRange range, std::uint64_t flags) const;
+
   int fd_;
 };
 

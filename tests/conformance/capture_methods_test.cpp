@@ -14,7 +14,10 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "capture/copy_on_write.hpp"
 #include "conformance/capture_world.hpp"
 #include "sys/page_scan.hpp"
 #include "sys/userfault.hpp"
@@ -80,6 +83,86 @@ TEST_F(CopyOnWriteTest, CopiesAtOnceWhatLiesBesideWholePages) {
   world_.expect_captured(0);
   EXPECT_EQ(world_.report().copied_in_begin + world_.report().copied_in_drain, 2 * kMiB + 10);
   EXPECT_EQ(world_.report().copied_in_begin, 4096U - 100 + 110);
+}
+
+// Memory that has hardly changed for some captures.
+class StillMemory : public CopyOnWriteTest {
+ protected:
+  void SetUp() override {
+    CopyOnWriteTest::SetUp();
+    if (IsSkipped()) return;
+    for (int i = 0; i < 3; ++i) world_.expect_captured(0);
+  }
+  // Returns the part of the memory that is not protected, as offsets.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> unprotected() const {
+    const sys::PageRange all = sys::whole_pages_in(memory_);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> offsets;
+    const auto found = sys::PageScan::open()->unprotected(all);
+    for (const sys::PageRange& range : found.value())
+      offsets.emplace_back(range.begin - all.begin, range.end - all.begin);
+    return offsets;
+  }
+  MutableBytes memory_ = world_.add(16 * kMiB);
+  static constexpr std::uint64_t kUnit = CopyOnWrite::kUnitBytes;
+};
+
+TEST_F(StillMemory, StaysProtectedAfterItsCapture) { EXPECT_THAT(unprotected(), ElementsAre()); }
+
+TEST_F(StillMemory, IsReleasedWhereItIsWrittenToAndCapturedAsItIsThen) {
+  memory_[5 * kMiB] ^= std::byte{1};
+  EXPECT_THAT(unprotected(), ElementsAre(std::pair(5 * kMiB, 5 * kMiB + kUnit)));
+  world_.expect_captured(0);
+  EXPECT_THAT(unprotected(), ElementsAre());
+}
+
+TEST_F(StillMemory, MakesAWriterWaitThatFollowsItsCapture) {
+  ASSERT_TRUE(world_.begin(0));
+  std::thread writer([this] { world_.dice().fill(memory_.first(4 * kMiB)); });
+  world_.expect_drained();
+  writer.join();
+  world_.expect_captured(0);
+}
+
+TEST_F(StillMemory, IsReleasedMoreAndMoreAtATimeForAWriterThatGoesThroughIt) {
+  std::uint64_t at = 0;
+  for (const std::uint64_t units : {1, 2, 4, 8}) {
+    memory_[at] ^= std::byte{1};
+    at += units * kUnit;
+    EXPECT_THAT(unprotected(), ElementsAre(std::pair<std::uint64_t, std::uint64_t>(0, at)));
+  }
+  for (std::uint64_t behind = at; behind < memory_.size(); behind += kPageBytes)
+    memory_[behind] ^= std::byte{1};
+  EXPECT_THAT(unprotected(),
+              ElementsAre(std::pair<std::uint64_t, std::uint64_t>(0, memory_.size())));
+  world_.expect_captured(0);
+}
+
+TEST_F(StillMemory, IsNotKeptProtectedAnyMoreOnceItChanges) {
+  for (int i = 0; i < 2; ++i) {
+    world_.dice().fill(memory_);
+    world_.expect_captured(0);
+  }
+  EXPECT_THAT(unprotected(),
+              ElementsAre(std::pair<std::uint64_t, std::uint64_t>(0, memory_.size())));
+}
+
+TEST_F(StillMemory, MayBeReplacedBetweenTwoCaptures) {
+  void* const again = ::mmap(memory_.data() + 5 * kMiB, kMiB, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(again, memory_.data() + 5 * kMiB);
+  ASSERT_EQ(::madvise(memory_.data() + 9 * kMiB, kMiB, MADV_DONTNEED), 0);
+  world_.dice().fill(memory_.subspan(5 * kMiB, 100));
+  world_.dice().fill(memory_.subspan(9 * kMiB, 100));
+  world_.expect_captured(0);
+  EXPECT_EQ(world_.report().method, CaptureMethod::copy_on_write);
+}
+
+TEST_F(StillMemory, MayGoWhenItIsNoRegionAnyMore) {
+  world_.remove(0);
+  world_.dice().fill(memory_.first(100));
+  world_.expect_captured(0);
+  EXPECT_THAT(unprotected(),
+              ElementsAre(std::pair<std::uint64_t, std::uint64_t>(0, memory_.size())));
 }
 
 // The program does this to memory that it should have unprotected first.
