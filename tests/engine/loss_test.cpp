@@ -107,6 +107,24 @@ TEST(Recovery, PutsBackTheRedundancySoThatTheNextNodeMayBeLostToo) {
   }
 }
 
+TEST(Recovery, BringsImagesThatComeInManyPieces) {
+  for (const int level : {2, 3}) {
+    Shape shape;
+    shape.ranks = 2;
+    shape.ranks_per_node = 1;
+    shape.elements = (22 * kMiB + 1000) / sizeof(double);
+    shape.config = "[level3]\ngroup_nodes = 2\n";
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{7, level}});
+    for (const char* node : {"node1", "node0"}) {
+      ASSERT_TRUE(disk.erase(node_directory(disk, node)));
+      const Restarted restarted = restart_job(disk, shape);
+      ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+      EXPECT_TRUE(restarted.intact) << "level " << level << ", " << node;
+    }
+  }
+}
+
 TEST(Recovery, PutsBackWhatIsMissingAndLeavesTheRestAsItIs) {
   for (const int level : {2, 3}) {
     for (const std::string tier : {"memory", "local"}) {

@@ -1,17 +1,18 @@
 #include "engine/recovery/rebuild.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "redundancy/layout.hpp"
 #include "redundancy/reed_solomon.hpp"
 #include "store/names.hpp"
+#include "sys/file.hpp"
 #include "sys/thread.hpp"
 
 namespace diapause::engine {
 
-Result<store::ImageReader*> FileCache::open(const FileRef& file) {
-  if (const auto found = readers_.find(file); found != readers_.end()) return &found->second;
+Result<FileCache::Located> FileCache::locate(const FileRef& file) const {
   const format::Manifest& manifest = *version_->manifest;
   const std::string name =
       file.is_parity ? store::parity_name(file.group, file.index) : store::image_name(file.index);
@@ -20,13 +21,35 @@ Result<store::ImageReader*> FileCache::open(const FileRef& file) {
                                     ? config::TierKind::global
                                     : tier_of->second;
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_->tiers.get_to_read(kind));
-  const store::LocatedImage located =
+  const store::LocatedImage image =
       file.is_parity
           ? store::LocatedImage{name, store::expected_parity(manifest, file.group, file.index)}
           : store::locate_image(kind, manifest, file.index);
+  return Located{tier, image};
+}
+
+Result<store::ImageReader*> FileCache::open(const FileRef& file) {
+  if (const auto found = readers_.find(file); found != readers_.end()) return &found->second;
+  DIAPAUSE_TRY_ASSIGN(const Located located, locate(file));
   DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                      tier->open_image(manifest.version, located.file, located.expected));
+                      located.tier->open_image(version_->manifest->version, located.image.file,
+                                               located.image.expected));
   return &readers_.emplace(file, std::move(reader)).first->second;
+}
+
+// The file was opened before, and its header and index are sound.
+Result<sys::PrivateMemory> FileCache::map_from_memory(const FileRef& file) const {
+  DIAPAUSE_TRY_ASSIGN(const Located located, locate(file));
+  const auto& [name, expected] = located.image;
+  if (!located.tier->is_in_memory()) return fail(Code::not_found, name + " is not in memory");
+  DIAPAUSE_TRY_ASSIGN(
+      const sys::Directory place,
+      located.tier->directory().open_child(store::version_directory(version_->manifest->version)));
+  DIAPAUSE_TRY_ASSIGN(const sys::File opened, place.open_file(name, sys::Access::read));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, opened.size());
+  if (size < expected.offset + expected.record.file_bytes)
+    return fail(Code::corrupt, opened.path() + " was cut short");
+  return sys::PrivateMemory::of_file(opened, expected.offset, expected.record.file_bytes);
 }
 
 Result<store::ImageReader> FileCache::take(const FileRef& file) {
@@ -35,6 +58,23 @@ Result<store::ImageReader> FileCache::take(const FileRef& file) {
   store::ImageReader reader = std::move(found->second);
   readers_.erase(found);
   return reader;
+}
+
+Result<ByteView> FileCache::view(const FileRef& file, std::uint64_t offset, MutableBytes scratch) {
+  DIAPAUSE_TRY_ASSIGN(store::ImageReader* const reader, open(file));
+  if (file.is_parity) {
+    if (reader->index().regions.empty())
+      return fail(Code::corrupt, reader->name() + " holds no parity");
+    offset += reader->index().regions[0].offset;
+  }
+  auto mapped = in_place_.find(file);
+  if (mapped == in_place_.end()) mapped = in_place_.emplace(file, map_from_memory(file)).first;
+  if (mapped->second) {
+    const ByteView all = mapped->second->bytes();
+    if (offset <= all.size() && scratch.size() <= all.size() - offset)
+      return all.subspan(offset, scratch.size());
+  }
+  return reader->bytes().view(offset, scratch);
 }
 
 std::vector<ServedFile> Rebuild::files() const {
@@ -121,32 +161,30 @@ Rebuild plan_copy(const Topology& topology, const StoredVersion& version, std::u
 
 namespace {
 
-// Each exchange makes the ranks wait for each other, so they are few. All chunks of two exchanges
-// together take this much memory, within limits.
+// Each exchange makes the ranks wait for each other, so they are few. What a process holds at a
+// time takes this much memory, within limits.
 constexpr std::uint64_t kMemoryBytes = 16 * kMiB;
 constexpr std::uint64_t kLeastPieceBytes = 256 * 1024;
 constexpr std::uint64_t kMostPieceBytes = 4 * kMiB;
+// Pieces that a server sends at a time, so that the next one is on its way when the target asks.
+constexpr std::size_t kServedTogether = 2;
 // What is computed and used at once stays in the cache.
 constexpr std::uint64_t kStepBytes = 256 * 1024;
 
-// Reads bytes of a chunk to `to`, or zeros if the file cannot be read.
-void read_chunk(FileCache& files, const Rebuild::Chunk& chunk, std::uint64_t offset,
-                MutableBytes to) {
-  const auto read = [&] {
-    if (!chunk.served) return false;
-    auto reader = files.open(chunk.served->file);
-    if (!reader) return false;
-    const bool is_parity = chunk.served->file.is_parity;
-    if (is_parity && (*reader)->index().regions.empty()) return false;
-    const std::uint64_t base = is_parity ? (*reader)->index().regions[0].offset : 0;
-    const auto view = (*reader)->bytes().view(base + chunk.offset + offset, to);
-    if (view && view->data() != to.data()) std::memcpy(to.data(), view->data(), to.size());
-    return view.has_value();
-  };
-  if (!read()) std::ranges::fill(to, std::byte{0});
+// Returns bytes of a chunk, which may lie in `room`; zeros if the file cannot be read.
+ByteView look_at(FileCache& files, const Rebuild::Chunk& chunk, std::uint64_t offset,
+                 MutableBytes room) {
+  if (chunk.served) {
+    const auto seen = files.view(chunk.served->file, chunk.offset + offset, room);
+    if (seen) return *seen;
+  }
+  std::ranges::fill(room, std::byte{0});
+  return room;
 }
 
-// What one process does for one rebuild: it reads chunks, gets those of others, or both.
+// What one process does for one rebuild: it reads chunks, gets those of others, or both. Beside
+// each exchange a thread works: with the target it uses what came before, with a server it reads
+// what comes next.
 class Rebuilder {
  public:
   Rebuilder(const Context& context, const Rebuild& rebuild, FileCache& files)
@@ -154,35 +192,95 @@ class Rebuilder {
         rebuild_(rebuild),
         files_(files),
         is_target_(context.topology.acts_for(rebuild.target)),
-        piece_bytes_(std::clamp(kMemoryBytes / 2 / rebuild.k, kLeastPieceBytes, kMostPieceBytes)),
-        pieces_(rebuild.k),
-        pieces_in_use_(rebuild.k),
+        together_(is_target_ ? 1 : kServedTogether),
         decoded_(rebuild.is_copy() ? 0 : kStepBytes) {}
 
   Status run(const ImageRange& range, const TakeBytes& take) {
+    pieces_ = cut(range);
+    DIAPAUSE_TRY(make_room());
     std::optional<redundancy::ReedSolomon> code;
     if (!rebuild_.is_copy()) {
       DIAPAUSE_TRY_ASSIGN(code, redundancy::ReedSolomon::create(rebuild_.k, rebuild_.m));
     }
-    for (const Rebuild::Row& row : rebuild_.rows) {
-      user_.reset();
-      if (code) {
-        DIAPAUSE_TRY_ASSIGN(decoder_, row_decoder(*code, row));
+    for (std::size_t i = 0; i < pieces_.size(); i += together_) {
+      const std::size_t turn = i / together_;
+      const Pieces pieces = some(i);
+      Room& room = rooms_[turn % 2];
+      if (is_target_ || i == 0) read(pieces, room);
+      if (!is_target_) read_ahead(some(i + together_), rooms_[(turn + 1) % 2]);
+      DIAPAUSE_TRY(exchange(pieces, room));
+      beside_.reset();
+      if (!is_target_) continue;
+      const Piece& piece = pieces.front();
+      if (code && (i == 0 || pieces_[i - 1].row != piece.row)) {
+        DIAPAUSE_TRY_ASSIGN(decoder_, row_decoder(*code, *piece.row));
       }
-      const std::uint64_t row_end = row.target_offset + rebuild_.row_bytes;
-      const std::uint64_t end = std::min(range.end, row_end);
-      for (std::uint64_t at = std::max(range.begin, row.target_offset); at < end;
-           at += piece_bytes_) {
-        const std::uint64_t length = std::min(piece_bytes_, end - at);
-        DIAPAUSE_TRY(gather(row, at - row.target_offset, length));
-        if (is_target_) use_behind(at, length, take);
-      }
+      use_behind(piece, room, take);
     }
-    user_.reset();
+    beside_.reset();
     return {};
   }
 
  private:
+  // Some bytes of a row, which are those of the image from `at` on.
+  struct Piece {
+    const Rebuild::Row* row = nullptr;
+    std::uint64_t at = 0;
+    std::uint64_t length = 0;
+  };
+  using Pieces = std::span<const Piece>;
+  // A chunk of a piece that this process reads or gets.
+  struct Place {
+    MutableBytes room;
+    ByteView bytes;  // in the room, or where they lie already
+  };
+  using Room = std::vector<Place>;  // the chunks of `together_` pieces
+
+  // Those that go together, from the i-th on.
+  Pieces some(std::size_t i) const {
+    const Pieces left = Pieces(pieces_).subspan(std::min(i, pieces_.size()));
+    return left.first(std::min(left.size(), together_));
+  }
+
+  std::vector<Piece> cut(const ImageRange& range) const {
+    const std::uint64_t most =
+        std::clamp(kMemoryBytes / 2 / rebuild_.k, kLeastPieceBytes, kMostPieceBytes);
+    std::vector<Piece> pieces;
+    for (const Rebuild::Row& row : rebuild_.rows) {
+      const std::uint64_t end = std::min(range.end, row.target_offset + rebuild_.row_bytes);
+      for (std::uint64_t at = std::max(range.begin, row.target_offset); at < end; at += most)
+        pieces.push_back({&row, at, std::min(most, end - at)});
+    }
+    return pieces;
+  }
+
+  bool is_mine(const Rebuild::Chunk& chunk) const {
+    return chunk.served ? context_.topology.acts_for(chunk.served->server) : is_target_;
+  }
+
+  // One buffer has all of it, because memory in large pieces is given in large pages.
+  Status make_room() {
+    std::uint64_t each = 0;
+    std::size_t most_chunks = 0;
+    for (const Piece& piece : pieces_) {
+      const auto own = std::ranges::count_if(
+          piece.row->chunks, [this](const Rebuild::Chunk& chunk) { return is_mine(chunk); });
+      most_chunks = std::max(most_chunks,
+                             is_target_ ? piece.row->chunks.size() : static_cast<std::size_t>(own));
+      each = std::max(each, piece.length);
+    }
+    const std::size_t chunks = together_ * most_chunks;
+    DIAPAUSE_TRY_ASSIGN(memory_, sys::AlignedBuffer::allocate(rooms_.size() * chunks * each));
+    MutableBytes left = memory_.bytes();
+    for (Room& room : rooms_) {
+      for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+        room.push_back({left.first(each), {}});
+        left = left.subspan(each);
+      }
+    }
+    return {};
+  }
+
   static Result<redundancy::ReedSolomon::Decoder> row_decoder(const redundancy::ReedSolomon& code,
                                                               const Rebuild::Row& row) {
     std::vector<std::uint32_t> available;
@@ -191,44 +289,67 @@ class Rebuilder {
     return code.decoder(available, wanted);
   }
 
-  // One piece of one row: servers send, and the target receives, or reads what it serves itself.
-  Status gather(const Rebuild::Row& row, std::uint64_t offset, std::uint64_t length) {
+  // Calls `use` for each chunk of the pieces that this process has to do with, with its place.
+  template <class Use>
+  void for_each_chunk(Pieces pieces, Room& room, Use use) const {
+    std::size_t next = 0;
+    for (const Piece& piece : pieces) {
+      for (const Rebuild::Chunk& chunk : piece.row->chunks) {
+        if (is_target_ || is_mine(chunk)) use(piece, chunk, room[next++]);
+      }
+    }
+  }
+
+  void read(Pieces pieces, Room& room) {
+    for_each_chunk(pieces, room, [&](const Piece& piece, const Rebuild::Chunk& chunk, Place& to) {
+      const std::uint64_t offset = piece.at - piece.row->target_offset;
+      const MutableBytes bytes = to.room.first(piece.length);
+      to.bytes = is_mine(chunk) ? look_at(files_, chunk, offset, bytes) : bytes;
+    });
+  }
+
+  // Nothing else uses the files meanwhile.
+  void read_ahead(Pieces pieces, Room& room) {
+    if (!pieces.empty()) work_beside([this, pieces, &room] { read(pieces, room); });
+  }
+
+  // Servers send the pieces, and the target receives what it has not read itself.
+  Status exchange(Pieces pieces, Room& room) {
     std::vector<comm::Send> sends;
     std::vector<comm::Receive> receives;
-    for (std::size_t i = 0; i < row.chunks.size(); ++i) {
-      const Rebuild::Chunk& chunk = row.chunks[i];
-      const bool is_mine =
-          chunk.served ? context_.topology.acts_for(chunk.served->server) : is_target_;
-      if (!is_mine && !is_target_) continue;
-      pieces_[i].resize(std::max<std::size_t>(pieces_[i].size(), length));
-      const MutableBytes piece = MutableBytes(pieces_[i]).first(length);
-      if (is_mine) read_chunk(files_, chunk, offset, piece);
-      if (is_mine && !is_target_) sends.push_back({context_.actor(rebuild_.target), piece});
-      if (!is_mine && is_target_) receives.push_back({context_.actor(chunk.served->server), piece});
-    }
+    for_each_chunk(pieces, room, [&](const Piece& piece, const Rebuild::Chunk& chunk, Place& at) {
+      if (is_mine(chunk) && !is_target_)
+        sends.push_back({context_.actor(rebuild_.target), at.bytes});
+      if (!is_mine(chunk)) {
+        receives.push_back({context_.actor(chunk.served->server), at.room.first(piece.length)});
+      }
+    });
     return context_.comm->exchange(sends, receives);
   }
 
-  // Gives away what the pieces hold, which is byte `at` of the image and those after it. That is
-  // done while the next pieces come.
-  void use_behind(std::uint64_t at, std::uint64_t length, const TakeBytes& take) {
-    user_.reset();
-    pieces_in_use_.swap(pieces_);
-    const auto use = [this, at, length, &take] {
-      for (std::uint64_t done = 0; done < length; done += kStepBytes)
-        take(at + done, decode(done, std::min(kStepBytes, length - done)));
+  // Gives away what the piece has, while the next one comes.
+  void use_behind(const Piece& piece, const Room& room, const TakeBytes& take) {
+    const auto use = [this, &piece, &room, &take] {
+      for (std::uint64_t done = 0; done < piece.length; done += kStepBytes) {
+        const std::uint64_t length = std::min(kStepBytes, piece.length - done);
+        take(piece.at + done, decode(room, done, length));
+      }
     };
-    if (length <= kStepBytes) return use();
-    auto started = sys::Thread::start(use);
-    if (started) user_.emplace(std::move(*started));
-    if (!started) use();
+    if (piece.length <= kStepBytes) return use();
+    work_beside(use);
   }
 
-  // Returns bytes of the image, from those of the pieces from `offset` on.
-  ByteView decode(std::uint64_t offset, std::uint64_t length) {
-    if (!decoder_) return ByteView(pieces_in_use_[0]).subspan(offset, length);
+  void work_beside(const std::function<void()>& work) {
+    auto started = sys::Thread::start(work);
+    if (started) beside_.emplace(std::move(*started));
+    if (!started) work();
+  }
+
+  // Returns bytes of the image, from those of the chunks from `offset` on.
+  ByteView decode(const Room& room, std::uint64_t offset, std::uint64_t length) {
+    if (!decoder_) return room[0].bytes.subspan(offset, length);
     std::vector<const std::byte*> available;
-    for (const ByteVector& piece : pieces_in_use_) available.push_back(piece.data() + offset);
+    for (const Place& chunk : room) available.push_back(chunk.bytes.data() + offset);
     std::byte* const wanted[] = {decoded_.data()};
     decoder_->decode(available, wanted, length);
     return ByteView(decoded_).first(length);
@@ -238,12 +359,13 @@ class Rebuilder {
   const Rebuild& rebuild_;
   FileCache& files_;
   const bool is_target_;
-  const std::uint64_t piece_bytes_;
-  std::vector<ByteVector> pieces_;  // of the chunks that this process reads or gets
-  std::vector<ByteVector> pieces_in_use_;
+  const std::size_t together_;  // the pieces of one exchange
+  std::vector<Piece> pieces_;
+  sys::AlignedBuffer memory_;
+  std::array<Room, 2> rooms_;  // used in turn; places in memory_
   ByteVector decoded_;
   std::optional<redundancy::ReedSolomon::Decoder> decoder_;  // of the present row
-  std::optional<sys::Thread> user_;  // of pieces_in_use_; it ends before they do
+  std::optional<sys::Thread> beside_;  // it uses a piece and a room, and ends before they do
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "engine/job/context.hpp"
 #include "engine/job/inventory.hpp"
 #include "store/image_reader.hpp"
+#include "sys/private_memory.hpp"
 
 namespace diapause::engine {
 
@@ -47,12 +48,29 @@ class FileCache {
   // Opens and checks header and index; valid until clear() or take().
   Result<store::ImageReader*> open(const FileRef& file);
   Result<store::ImageReader> take(const FileRef& file);
-  void clear() { readers_.clear(); }
+  // Returns the scratch.size() bytes at `offset` of an image, or of the parity in a parity file.
+  // What lies in memory is seen where it is, until clear(); other bytes are read to `scratch`.
+  // Bytes behind the end are zeros.
+  Result<ByteView> view(const FileRef& file, std::uint64_t offset, MutableBytes scratch);
+  void clear() {
+    readers_.clear();
+    in_place_.clear();
+  }
 
  private:
+  struct Located {
+    store::Tier* tier;
+    store::LocatedImage image;
+  };
+  Result<Located> locate(const FileRef& file) const;
+  // Fails if the file does not lie in memory. The process ends if somebody cuts the file and the
+  // bytes are used afterwards.
+  Result<sys::PrivateMemory> map_from_memory(const FileRef& file) const;
+
   const Context* context_;
   const StoredVersion* version_;
   std::map<FileRef, store::ImageReader> readers_;
+  std::map<FileRef, Result<sys::PrivateMemory>> in_place_;
 };
 
 // Says where the bytes of an image come from that its rank lacks: from k chunks of others for every
