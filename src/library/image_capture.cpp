@@ -287,7 +287,11 @@ void ImageCapture::keep_slot_ready(format::ImageIndex index) {
   if (!index_offset) return;  // the checkpoint will report the error
   const std::uint64_t bytes = capture::image_bytes(index, *index_offset);
   const std::uint64_t least_free = 2 * bytes * context_.share.ranks;
-  preparation_.start(context_.settings.async, [this, bytes, least_free] {
+  // The program loses the same processor time whether the slot is ready in time or not, but if not,
+  // it waits for the rest. So this gives way to it less than other work does.
+  config::AsyncSettings async = context_.settings.async;
+  async.nice /= 2;
+  preparation_.start(async, [this, bytes, least_free] {
     host_.keep_slot_ready(bytes, least_free, stops_preparing_);
   });
 }

@@ -238,11 +238,17 @@ void Tier::keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_
 // thread, which gives way to all others, and the program may come to need the memory itself.
 Status Tier::prepare_until(Slot& slot, const std::atomic<bool>& stop) const {
   constexpr std::uint64_t kLeastStep = 64 * kMiB;
+  // A machine may take milliseconds to find memory for each large page.
+  constexpr std::uint64_t kLargeStep = 16 * kMiB;
   const std::uint64_t wanted = slot.unprepared_;
   const std::uint64_t step =
       std::max(kLeastStep, wanted / 8);  // each step looks at all pages of those before
   for (std::uint64_t done = step; done < wanted && !stop; done += step) {
-    if (slot.is_to_be_mapped_) slot.file_.back_by_large_pages(done - step, done);
+    for (std::uint64_t at = done - step; at < done && !stop; at += kLargeStep) {
+      if (slot.is_to_be_mapped_)
+        slot.file_.back_by_large_pages(at, std::min(at + kLargeStep, done));
+    }
+    if (stop) break;
     DIAPAUSE_TRY(slot.file_.reserve_front(done));
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t free, free_bytes(wanted - done));
     if (free < wanted - done) return fail(no_room(wanted - done, free));
