@@ -165,11 +165,9 @@ def challenge(place, options):
     output = place.work / "hpccoutf.txt"
 
     def result():
-        """What does not tell of times: the residues, and how many tests have passed."""
-        lines = output.read_text().splitlines()
-        passed = sum("PASSED" in line for line in lines)
-        return [passed, *(line for line in lines
-                          if line.startswith(("Success=", "||Ax-b||")) or "FAILED" in line)]
+        """What does not depend on times: the residues, and that no test has failed."""
+        return [line for line in output.read_text().splitlines()
+                if line.startswith(("Success=", "||Ax-b||")) or "FAILED" in line]
 
     command = [options.mpirun, "-n", "4", shutil.which("hpcc")]
     whole = WholeRun(place, command, "hpccoutf.txt", result)
