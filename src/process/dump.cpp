@@ -1,5 +1,6 @@
 #include "process/dump.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/kcmp.h>
 #include <sys/prctl.h>
@@ -154,6 +155,18 @@ void refuse_other_users(DumpWork& work) {
   }
 }
 
+// Refuses processes whose memory the kernel shows to nobody else.
+void refuse_hidden_memory(DumpWork& work) {
+  for (const FrozenProcess& frozen : work.frozen.processes()) {
+    const int memory =
+        ::open(fmt::format("/proc/{}/mem", frozen.here).c_str(), O_RDONLY | O_CLOEXEC);
+    if (memory >= 0) ::close(memory);
+    if (memory < 0 && (errno == EACCES || errno == EPERM)) {
+      work.refuse(frozen.status, kHiddenProcess);
+    }
+  }
+}
+
 bool is_same(pid_t one, pid_t other, int what) {
   return ::syscall(SYS_kcmp, one, other, what, 0, 0) == 0;
 }
@@ -290,6 +303,7 @@ Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
   job.monotonic_ns = frozen.monotonic_ns();
   if (frozen.processes().empty()) return fail(Code::not_found, "the job has no process that runs");
   refuse_other_users(work);
+  refuse_hidden_memory(work);
   DIAPAUSE_TRY(refusals_of(work));
   refuse_strange_sharing(work);
   for (FrozenProcess& process : frozen.processes()) DIAPAUSE_TRY(dump_process(work, process));

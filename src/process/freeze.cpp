@@ -294,7 +294,12 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     Status asked;
     if (of_thread->tracer_here == 0) {
       if (const Status attached = attach(thread); !attached) {
-        if (can_be_attached(process, thread)) return fail(attached.error());
+        const bool should_be = can_be_attached(process, thread);
+        if (should_be && attached.error().os_errno == EPERM) {
+          return fail(Code::denied,
+                      fmt::format("process {} ({}) {}", status.id, status.name, kHiddenProcess));
+        }
+        if (should_be) return fail(attached.error());
         has_changed = true;
         continue;
       }

@@ -46,6 +46,11 @@ struct FrozenThread {
   bool is_touched = false;           // its registers are not those any more
 };
 
+// Says why the kernel shows a process to nobody else, and what to do.
+inline constexpr const char* kHiddenProcess =
+    "runs a program that this user may run but not read, or that has hidden its memory from its "
+    "user: make its file readable, or launch the job as root";
+
 struct FrozenProcess {
   pid_t here = 0;
   ProcStatus status;

@@ -562,6 +562,9 @@ def refused(place, options):
             r"has descriptor \d+ \(anon_inode:\[eventpoll\]\), which watches")
     if os.geteuid() == 0 and not place.user:
         refuses(place, [program, "user"], "runs as another user")
+    if place.user:
+        pathlib.Path(program).chmod(0o111)
+        refuses(place, [program], "runs a program that this user may run but not read")
 
 
 def orphaned(place, options):
