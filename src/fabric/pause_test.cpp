@@ -109,15 +109,16 @@ class Nodes {
   Pause& pause(std::size_t node) { return *pauses_[node]; }
   // What all get from here on, after a failure.
   void begin_round() {
-    failure_.reset();
+    failed_round_ = kNone;
     std::ranges::fill(arrived_, 0);
   }
   void give_up(const Error& why) {
     const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = why;
+    note_failure(*std::ranges::max_element(arrived_), why);
     changed_.notify_all();
   }
-  // This node hears of a failure in its next gathering but `after`; the others do not.
+  // This node hears of a failure in its next gathering but `after`. The others do not, and have
+  // done their next step by then.
   void mislead(std::size_t node, int after) { misled_ = {node, after}; }
 
   std::vector<Status> all(const std::function<Status(std::size_t)>& work) {
@@ -130,18 +131,29 @@ class Nodes {
   }
 
  private:
+  void note_failure(int round, const Error& why) {
+    if (failed_round_ != kNone) return;
+    failed_round_ = round;
+    failure_ = why;
+  }
+
   Result<std::vector<ByteVector>> gather(std::size_t node, const Status& own, ByteView mine) {
     std::unique_lock lock(mutex_);
     const int round = ++arrived_[node];
     given_[node].resize(static_cast<std::size_t>(round));
     given_[node].back().assign(mine.begin(), mine.end());
-    if (!own && !failure_) failure_ = own.error();
+    if (!own) note_failure(round, own.error());
     changed_.notify_all();
     changed_.wait(lock, [&] {
-      return failure_ || std::ranges::all_of(arrived_, [&](int one) { return one >= round; });
+      return failed_round_ <= round ||
+             std::ranges::all_of(arrived_, [&](int one) { return one >= round; });
     });
-    if (failure_) return fail(*failure_);
+    if (failed_round_ <= round) return fail(*failure_);
     if (misled_ && misled_->first == node && misled_->second-- == 0) {
+      changed_.wait(lock, [&] {
+        return std::ranges::count_if(arrived_, [&](int one) { return one > round; }) ==
+               static_cast<std::ptrdiff_t>(arrived_.size()) - 1;
+      });
       return fail(Code::again, "this node was misled");
     }
     std::vector<ByteVector> texts;
@@ -154,6 +166,8 @@ class Nodes {
   std::condition_variable changed_;
   std::vector<std::vector<ByteVector>> given_;
   std::vector<int> arrived_;
+  static constexpr int kNone = 1 << 30;
+  int failed_round_ = kNone;  // this gathering fails on all nodes, and so do those after it
   std::optional<Error> failure_;
   std::optional<std::pair<std::size_t, int>> misled_;
   std::vector<Board> boards_;
