@@ -40,7 +40,8 @@ ONCE = ({name for module in (broken_tiers, damage)
          for name, _ in inspect.getmembers(module, inspect.isfunction)}
         | {f"ends_the_same_killed_or_not_with_{program.what}"
            for name, program in modes.PROGRAMS.items() if name not in PROGRAMS_OF_EVERY_MPI}
-        | {"a_job_killed_again_and_again_ends_the_same"})
+        | {"a_job_killed_again_and_again_ends_the_same",
+           "finds_what_it_stored_whatever_the_order_of_calls"})
 
 
 def needed_parameters(function):

@@ -117,7 +117,8 @@ def habits_of_veloc_programs_do_no_harm(site):
         told = configuration.read_text().replace("mode = async", "  Mode=async  ; as ever")
         configuration.write_text(told.replace(f"= {place.local}", f'\t=\t"{place.local}"\r'))
         environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
-        place.start("veloc_habits", configuration, "begin", environment=environment).be_killed()
+        # Launchers do not agree on whether a job ends well whose ranks call exit().
+        place.start("veloc_habits", configuration, "begin", environment=environment).wait()
         expect("not so" not in place.runs[-1].stderr.read_text(), place.runs[-1].stderr.read_text())
         place.run("veloc_habits", configuration, "continue", environment=environment,
                   messages=(*MPI_NOTICE, "^veloc: ", "level 1 is taken instead"))
@@ -353,7 +354,7 @@ Local_Test = 1
 """)
         environment = fti_environment(place)
         for part in ("begin", "ignore"):
-            place.start("fti_habits", configuration, part, environment=environment).be_killed()
+            place.start("fti_habits", configuration, part, environment=environment).wait()
             said = place.runs[-1].stderr.read_text()
             expect("not so" not in said, said)
             expect_equal(restart_of(configuration)[0], 1, f"failure, after '{part}'")
