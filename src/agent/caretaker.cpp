@@ -255,14 +255,6 @@ void Caretaker::connect_again() {
                                                 connected.error().message);
 }
 
-Result<bool> Caretaker::is_true_on_all(bool here) const {
-  if (environment_.team == nullptr) return here;
-  DIAPAUSE_TRY_ASSIGN(const auto all, environment_.team->gather({}, as_byte_view(here)));
-  return std::ranges::all_of(all, [](const ByteVector& one) {
-    return one.size() == sizeof(bool) && one.front() != std::byte{0};
-  });
-}
-
 Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   Team* const team = environment_.team;
   Course course;
@@ -355,8 +347,11 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
   // Copying the memory takes a while, in which the job must not depend on this process.
   DIAPAUSE_TRY(copies ? go_on->thaw() : frozen.put_back());
   if (go_on != nullptr && verbs_.holds()) {
-    DIAPAUSE_TRY_ASSIGN(const bool runs_everywhere, is_true_on_all(copies.has_value()));
-    if (runs_everywhere) go_on->connect();
+    std::uint64_t standing = copies ? 0 : 1;  // here, and then anywhere
+    if (environment_.team != nullptr) {
+      DIAPAUSE_TRY_ASSIGN(standing, environment_.team->others().greatest(standing));
+    }
+    if (standing == 0) go_on->connect();
   }
   DIAPAUSE_TRY(confirm(frozen, copies));
   is_incremental() ? increments_.arrange(dump) : void(process::leave_out_zeros(dump));

@@ -73,7 +73,6 @@ class Caretaker {
   };
   Result<engine::Captures> capture(process::FrozenJob& frozen, process::Dump& dump, int level,
                                    const GoOn* go_on);
-  Result<bool> is_true_on_all(bool here) const;
   void connect_again();
   Status wait_for_others() const;
   std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump,

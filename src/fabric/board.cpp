@@ -9,6 +9,13 @@
 
 namespace diapause::fabric {
 
+bool give(int memory, Page& page, std::span<const Record> records) {
+  page.given_at = kPageSize + page.published * sizeof(Record);
+  page.given = records.size();
+  return ::pwrite(memory, records.data(), records.size_bytes(),
+                  static_cast<off_t>(page.given_at)) == static_cast<ssize_t>(records.size_bytes());
+}
+
 Result<Board> Board::make() {
   Board board;
   board.memory_ = ::memfd_create(kMemoryName.data(), MFD_CLOEXEC);
@@ -40,12 +47,7 @@ void Board::set_held(bool is_held) {
 }
 
 Status Board::show(std::span<const Record> records) {
-  if (page_ == nullptr) return {};
-  page_->given_at = kPageSize;
-  page_->given = records.size();
-  if (::pwrite(memory_, records.data(), records.size_bytes(), kPageSize) ==
-      static_cast<ssize_t>(records.size_bytes()))
-    return {};
+  if (page_ == nullptr || give(memory_, *page_, records)) return {};
   return fail(os_error("showing the numbers of InfiniBand", errno));
 }
 

@@ -9,6 +9,10 @@
 
 namespace diapause::fabric {
 
+// Gives the records of the whole job to whoever reads this memory, behind what it publishes itself.
+// Returns whether that worked; errno says why not.
+bool give(int memory, Page& page, std::span<const Record> records);
+
 // A board is memory like that which a process that uses verbs shares with its agent. Process 1 of
 // the job inherits its descriptor, so processes find it among the descriptors of the job.
 class Board {

@@ -189,12 +189,8 @@ Status Pause::give_directory(const Status& own) {
     all.resize(before + one.size() / sizeof(Record));
     std::memcpy(all.data() + before, one.data(), one.size());
   }
-  const std::size_t bytes = all.size() * sizeof(Record);
   for (const Member& one : members_) {
-    one.page->given_at = kPageSize + one.page->published * sizeof(Record);
-    one.page->given = all.size();
-    if (::pwrite(one.memory, all.data(), bytes, static_cast<off_t>(one.page->given_at)) !=
-        static_cast<ssize_t>(bytes)) {
+    if (!give(one.memory, *one.page, all)) {
       return fail(os_error(
           fmt::format("telling process {} of the verbs of the job", one.page->owner), errno));
     }
