@@ -52,6 +52,16 @@ Result<sys::PrivateMemory> FileCache::map_from_memory(const FileRef& file) const
   return sys::PrivateMemory::of_file(opened, expected.offset, expected.record.file_bytes);
 }
 
+const Result<sys::PrivateMemory>& FileCache::in_place(const FileRef& file) {
+  const auto found = in_place_.find(file);
+  return found != in_place_.end() ? found->second
+                                  : in_place_.emplace(file, map_from_memory(file)).first->second;
+}
+
+bool FileCache::is_in_place(const FileRef& file) {
+  return open(file).has_value() && in_place(file).has_value();
+}
+
 Result<store::ImageReader> FileCache::take(const FileRef& file) {
   DIAPAUSE_TRY(open(file));
   const auto found = readers_.find(file);
@@ -67,10 +77,8 @@ Result<ByteView> FileCache::view(const FileRef& file, std::uint64_t offset, Muta
       return fail(Code::corrupt, reader->name() + " holds no parity");
     offset += reader->index().regions[0].offset;
   }
-  auto mapped = in_place_.find(file);
-  if (mapped == in_place_.end()) mapped = in_place_.emplace(file, map_from_memory(file)).first;
-  if (mapped->second) {
-    const ByteView all = mapped->second->bytes();
+  if (const Result<sys::PrivateMemory>& mapped = in_place(file)) {
+    const ByteView all = mapped->bytes();
     if (offset <= all.size() && scratch.size() <= all.size() - offset)
       return all.subspan(offset, scratch.size());
   }
@@ -165,9 +173,9 @@ namespace {
 // time takes this much memory, within limits.
 constexpr std::uint64_t kMemoryBytes = 16 * kMiB;
 constexpr std::uint64_t kLeastPieceBytes = 256 * 1024;
-constexpr std::uint64_t kMostPieceBytes = 4 * kMiB;
-// Pieces that a server sends at a time, so that the next one is on its way when the target asks.
-constexpr std::size_t kServedTogether = 2;
+constexpr std::uint64_t kMostPieceBytes = kMiB;
+// A server sends so much at a time of files that lie in memory, for which it needs no other memory.
+constexpr std::uint64_t kServedInPlaceBytes = 32 * kMiB;
 // What is computed and used at once stays in the cache.
 constexpr std::uint64_t kStepBytes = 256 * 1024;
 
@@ -192,7 +200,6 @@ class Rebuilder {
         rebuild_(rebuild),
         files_(files),
         is_target_(context.topology.acts_for(rebuild.target)),
-        together_(is_target_ ? 1 : kServedTogether),
         decoded_(rebuild.is_copy() ? 0 : kStepBytes) {}
 
   Status run(const ImageRange& range, const TakeBytes& take) {
@@ -258,16 +265,22 @@ class Rebuilder {
     return chunk.served ? context_.topology.acts_for(chunk.served->server) : is_target_;
   }
 
-  // One buffer has all of it, because memory in large pieces is given in large pages.
+  // Servers send many pieces at a time, so that the next ones are on their way when the target
+  // asks. One buffer has all of them, because memory in large pieces is given in large pages.
   Status make_room() {
-    std::uint64_t each = 0;
-    std::size_t most_chunks = 0;
+    std::uint64_t each = 1;
+    std::size_t most_chunks = 1;
     for (const Piece& piece : pieces_) {
       const auto own = std::ranges::count_if(
           piece.row->chunks, [this](const Rebuild::Chunk& chunk) { return is_mine(chunk); });
       most_chunks = std::max(most_chunks,
                              is_target_ ? piece.row->chunks.size() : static_cast<std::size_t>(own));
       each = std::max(each, piece.length);
+    }
+    if (!is_target_) {
+      const std::uint64_t at_a_time = sends_in_place() ? kServedInPlaceBytes : kMemoryBytes / 2;
+      together_ = std::clamp<std::size_t>(at_a_time / (most_chunks * each), 1,
+                                          std::max<std::size_t>(pieces_.size(), 1));
     }
     const std::size_t chunks = together_ * most_chunks;
     DIAPAUSE_TRY_ASSIGN(memory_, sys::AlignedBuffer::allocate(rooms_.size() * chunks * each));
@@ -279,6 +292,12 @@ class Rebuilder {
       }
     }
     return {};
+  }
+
+  bool sends_in_place() const {
+    return std::ranges::all_of(rebuild_.files(), [this](const ServedFile& served) {
+      return !context_.topology.acts_for(served.server) || files_.is_in_place(served.file);
+    });
   }
 
   static Result<redundancy::ReedSolomon::Decoder> row_decoder(const redundancy::ReedSolomon& code,
@@ -359,7 +378,7 @@ class Rebuilder {
   const Rebuild& rebuild_;
   FileCache& files_;
   const bool is_target_;
-  const std::size_t together_;  // the pieces of one exchange
+  std::size_t together_ = 1;  // the pieces of one exchange
   std::vector<Piece> pieces_;
   sys::AlignedBuffer memory_;
   std::array<Room, 2> rooms_;  // used in turn; places in memory_

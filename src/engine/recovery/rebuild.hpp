@@ -52,6 +52,8 @@ class FileCache {
   // What lies in memory is seen where it is, until clear(); other bytes are read to `scratch`.
   // Bytes behind the end are zeros.
   Result<ByteView> view(const FileRef& file, std::uint64_t offset, MutableBytes scratch);
+  // Returns whether view() needs no `scratch`, because the file lies in memory.
+  bool is_in_place(const FileRef& file);
   void clear() {
     readers_.clear();
     in_place_.clear();
@@ -66,6 +68,7 @@ class FileCache {
   // Fails if the file does not lie in memory. The process ends if somebody cuts the file and the
   // bytes are used afterwards.
   Result<sys::PrivateMemory> map_from_memory(const FileRef& file) const;
+  const Result<sys::PrivateMemory>& in_place(const FileRef& file);
 
   const Context* context_;
   const StoredVersion* version_;
