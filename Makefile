@@ -53,8 +53,9 @@ TESTS := $(addprefix test-,openmpi mpich asan tsan)
 $(PACKAGES): packages-%:
 	@tools/install-packages $*
 
+# Nothing runs the programs of bench/ here, but they have to build.
 $(BUILDS): build-%: packages-test
-	cmake --preset $* -DDIAPAUSE_BUILD_TESTS=ON
+	cmake --preset $* -DDIAPAUSE_BUILD_TESTS=ON -DDIAPAUSE_BUILD_BENCH=$(if $(filter openmpi,$*),ON,OFF)
 	cmake --build build/$* --parallel $(JOBS) $(addprefix --target ,$(TARGETS_$*))
 
 $(TESTS): test-%: build-%

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/board.hpp"
 #include "fabric/pause.hpp"
 #include "fabric/shim/real.hpp"
 #include "measure.hpp"
@@ -169,12 +170,13 @@ int main(int count, char** words) {
   Loop datagrams(shim, IBV_QPT_UD), bare_datagrams(bare, IBV_QPT_UD);
   const double first = compare("reliable", reliable, bare_reliable);
   const double second = compare("datagrams", datagrams, bare_datagrams);
-  fabric::Pause pause;
+  fabric::Board board;
+  fabric::Pause pause(fabric::gather_alone, board);
   const pid_t own = ::getpid();
   Status passed = pause.begin(std::span(&own, 1));
   if (passed) passed = pause.end();
   must(passed.has_value(), passed ? "" : passed.error().message);
-  must(pause.since_s().has_value(), "the checkpoint has not seen this process");
+  must(pause.is_used(), "the checkpoint has not seen this process");
   const double third = compare("reliable, renumbered", reliable, bare_reliable);
   const double fourth = compare("datagrams, renumbered", datagrams, bare_datagrams);
   fmt::print(

@@ -143,12 +143,13 @@ bool survives(const FaultPlan& plan, const Sweep& sweep) {
 TEST_P(CrashPoint, AFailedCallCostsAtMostThisCheckpoint) {
   const Sweep& sweep = GetParam();
   if (sweep.power_loss) return;  // the same calls as without
-  bool reached = true;
-  for (std::uint64_t call = 0; reached && !HasFailure(); ++call) {
+  std::uint64_t call = 0;
+  for (bool reached = true; reached && !HasFailure(); ++call) {
     FaultPlan plan = kFaults[(call + call / std::size(kFaults)) % std::size(kFaults)];
     plan.index = call;
     reached = survives(plan, sweep);
   }
+  EXPECT_TRUE(call > 30 || HasFailure()) << "the sweep did not sweep";
 }
 
 TEST_P(CrashPoint, AFailedCallCostsAtMostThisCheckpointHoweverItFails) {
