@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "sys/child.hpp"
+#include "sys/open_files.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::agent {
@@ -227,6 +228,17 @@ Result<Doors> share_doors(Mail& mail, const std::vector<std::string>& lines) {
   return doors;
 }
 
+// Each link is an open file.
+Status allow_links(std::size_t count) {
+  constexpr std::size_t kOtherFiles = 128;
+  Status allowed = sys::allow_open_files(count + kOtherFiles);
+  if (!allowed) {
+    allowed.error().message =
+        fmt::format("an agent with connections to {} others: {}", count, allowed.error().message);
+  }
+  return allowed;
+}
+
 Result<Company> settle(std::unique_ptr<Mail> mail, const Invitation& invitation, Doors doors,
                        sys::Listener listener) {
   Company company;
@@ -323,6 +335,7 @@ std::unique_ptr<comm::Comm> Company::comm() const {
 
 Result<Company> invite(Invitation invitation, const LogSink& log) {
   const Nodes& nodes = invitation.nodes;
+  DIAPAUSE_TRY(allow_links(nodes.hosts.size()));
   DIAPAUSE_TRY_ASSIGN(sys::Listener listener, sys::Listener::open());
   invitation.port = listener.port();
   invitation.addresses =
@@ -347,6 +360,8 @@ Result<Company> invite(Invitation invitation, const LogSink& log) {
 }
 
 Result<Company> come(const Invitation& invitation) {
+  const Nodes& nodes = invitation.nodes;
+  DIAPAUSE_TRY(allow_links(std::min<std::size_t>(nodes.hosts.size(), nodes.fan_out)));
   DIAPAUSE_TRY_ASSIGN(Mail opened, Mail::open(invitation.number, invitation.nodes.hosts));
   auto mail = std::make_unique<Mail>(std::move(opened));
   mail->begin_round(1);

@@ -19,6 +19,7 @@
 
 #include "process/freeze.hpp"
 #include "process/trace.hpp"
+#include "sys/open_files.hpp"
 
 namespace diapause::process {
 namespace {
@@ -115,6 +116,7 @@ pid_t make_process(pid_t id) {
 }
 
 [[noreturn]] void be_process_1(const Orders& orders) {
+  sys::restore_open_files();
   ::close(orders.from_maker.write);
   ::close(orders.report.read);
   std::uint32_t word = 0;

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "sys/open_files.hpp"
+
 namespace diapause::sys {
 namespace {
 
@@ -18,6 +20,7 @@ namespace {
 constexpr int kPipeBytes = 1 << 20;
 
 [[noreturn]] void become(std::vector<char*>& arguments, int input) {
+  restore_open_files();
   ::setsid();
   ::dup2(input, STDIN_FILENO);
   sigset_t none;

@@ -236,6 +236,18 @@ print(len({door.getsockname()[1] for door in doors}), flush=True)
 FEW_PORTS = "42000 42031"
 
 
+def linked(place, options):
+    """The first agent has a connection to each node, whatever the limit of open files is, and the
+    job has the limit that its user has set."""
+    del options
+    launch = [place.command, "launch", "--name", "job", "--emulated-nodes", 16, "--", "sh", "-c",
+              "ulimit -n"]
+    status, output, errors = place.run(["prlimit", "--nofile=36:1024", *launch])
+    must(status == 0 and output == "36\n", f"{status}: {output}{errors}")
+    status, output, errors = place.run(["prlimit", "--nofile=64:64", *launch])
+    must(status == 125 and output == "" and "ulimit -Hn" in errors, f"{status}: {output}{errors}")
+
+
 def crowded(place, options):
     """The agents of a restart leave the job its ports, although the kernel has hardly any others
     to give them."""
@@ -831,7 +843,7 @@ TESTS = {
     "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
     "mpi": mpi, "mpi_beside": mpi_beside, "mpi_nodes": mpi_nodes,
     "taken_port": taken_port,
-    "crowded": crowded, "across": across, "silent": silent, "prompt": prompt,
+    "crowded": crowded, "linked": linked, "across": across, "silent": silent, "prompt": prompt,
     "forwarding": forwarding, "interval": interval, "libraries": libraries, "moved": moved,
     "increments": increments, "parts": parts, "properties": properties, "carried": carried,
     "checked": checked, "waiting": waiting,
