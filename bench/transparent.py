@@ -3,6 +3,7 @@ costs them to be launched."""
 
 import mmap
 import os
+import pathlib
 import re
 import signal
 import statistics
@@ -80,6 +81,7 @@ class Transparent:
         yield "transparent_running", self.running
         yield "transparent_computing", self.computing
         yield "transparent_launch", self.launch
+        yield "transparent_agents", self.agents
         yield "transparent_barrier", self.barrier
 
     def environment(self, name, **settings):
@@ -258,6 +260,40 @@ class Transparent:
         ours = [one - other for one, other in zip(launched, plain)][WARM_UPS:]
         note = "/bin/true under launch, less /bin/true started plainly; raw: a millisecond"
         return self.figure("transparent_launch_ms", ours, [1e-3] * len(ours), 10, note=note)
+
+    def agents(self):
+        """What the first agent spends on the start of an agent on each of many nodes."""
+        many = 64
+        starts = {count: [self.start_on_nodes(count) for _ in range(self.bench.options.runs)]
+                  for count in (1, many)}
+        ours = [(of_many[1] - of_one[1]) / (many - 1)
+                for of_one, of_many in zip(starts[1], starts[many])]
+        told = [f"{count}: {1e3 * statistics.median(all_s):.0f} ms until the program runs, "
+                f"{statistics.median(own_s) * 1e3:.0f} ms of it of its processor, "
+                f"{statistics.median(kib) / 1024:.1f} MiB"
+                for count, starts_of in starts.items() for all_s, own_s, kib in [zip(*starts_of)]]
+        note = ("processor time of the first agent for each other node, all of them emulated on "
+                f"this machine; raw: a millisecond; nodes {'; '.join(told)}")
+        return self.figure("transparent_agent_start_ms", ours, [1e-3] * len(ours), None, note=note)
+
+    def start_on_nodes(self, count):
+        """Seconds until a program runs on so many emulated nodes, seconds of the first agent's
+        processor until then, and the most KiB that it had."""
+        name = "transparent_agents"
+        environment = self.environment(name)
+        nodes = ["--emulated-nodes", str(count)] if count > 1 else []
+        begin_s = time.monotonic()
+        job = subprocess.Popen([self.diapause, "launch", "--name", name, *nodes, "--", "sh", "-c",
+                                "echo runs; read end"], text=True, env=environment,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        job.stdout.readline()
+        seconds = time.monotonic() - begin_s
+        place = pathlib.Path(f"/proc/{job.pid}")
+        own_ns = sum(int((task / "schedstat").read_text().split()[0])
+                     for task in (place / "task").iterdir())
+        most_kib = int(re.search(r"VmHWM:\s+(\d+)", (place / "status").read_text()).group(1))
+        job.communicate("\n")
+        return seconds, 1e-9 * own_ns, most_kib
 
     def barrier(self):
         """A step of coordination of as many agents as no machine here has: computed from
