@@ -101,10 +101,10 @@ foreach(program IN ITEMS heat stream messages)
   endforeach()
 endforeach()
 
-# These take the place of libibverbs in programs that `diapause launch` starts. The Debian packages are without it: their dependencies would
+# These take the place of libibverbs and librdmacm in programs that `diapause launch` starts. The Debian packages are without it: their dependencies would
 # name a library that only the link leads to.
 if(TARGET diapause_stand_in)
-  install(TARGETS diapause_verbs diapause_stand_in LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/diapause/verbs NAMELINK_SKIP
+  install(TARGETS diapause_verbs diapause_stand_in diapause_rdma_manager LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/diapause/verbs NAMELINK_SKIP
           COMPONENT verbs)
   install(FILES ${verbs_link} DESTINATION ${CMAKE_INSTALL_LIBDIR}/diapause/verbs COMPONENT verbs)
 endif()

@@ -17,9 +17,9 @@ struct Choice {
   std::string_view instead;
 };
 
-constexpr std::string_view kOfLibfabric = " psm psm2 opx cxi gni usnic efa verbs ";
+constexpr std::string_view kOfLibfabric = " psm psm2 opx cxi gni usnic efa ";
 constexpr std::string_view kAboutLibfabric =
-    "libfabric then uses an adapter by other means than verbs, or connects by rdma_cm";
+    "libfabric then uses an adapter by other means than verbs";
 constexpr std::array kChoices{
     Choice{"FI_PROVIDER", kOfLibfabric, kAboutLibfabric, "FI_PROVIDER=tcp"},
     Choice{"I_MPI_OFI_PROVIDER", kOfLibfabric, kAboutLibfabric, "I_MPI_OFI_PROVIDER=tcp"},
@@ -38,7 +38,8 @@ struct Kind {
 };
 constexpr std::array kKinds{
     Kind{"/dev/infiniband/rdma_cm",
-         "connections by rdma_cm are not restored: let the program connect without it (for UCX "
+         "it connects by rdma_cm past the library of Diapause, as programs do that are linked "
+         "statically or find librdmacm elsewhere: let it connect without (for UCX "
          "UCX_SOCKADDR_TLS_PRIORITY=tcp, for libfabric FI_PROVIDER=tcp)"},
     Kind{"/dev/infiniband/umad", "management datagrams are not restored"},
     Kind{"/dev/hfi1", "PSM is not restored: set FI_PROVIDER=tcp, and OMPI_MCA_mtl=^psm,psm2"},

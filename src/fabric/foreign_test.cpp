@@ -17,14 +17,14 @@ TEST(ForeignFabrics, AreNamedWithTheVariableThatChoosesThem) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("FI_PROVIDER=cxi chooses 'cxi'"), std::string::npos);
   EXPECT_NE(refused.error().message.find("Set FI_PROVIDER=tcp instead"), std::string::npos);
-  EXPECT_FALSE(choice("FI_PROVIDER", "verbs;ofi_rxm"));
+  EXPECT_FALSE(choice("FI_PROVIDER", "efa;ofi_rxd"));
   EXPECT_FALSE(choice("OMPI_MCA_mtl", "psm2"));
   EXPECT_FALSE(choice("UCX_TLS", "sm,self,dc_mlx5"));
   EXPECT_FALSE(choice("I_MPI_OFI_PROVIDER", "psm2"));
 }
 
 TEST(ForeignFabrics, OtherChoicesPass) {
-  for (const char* value : {"", "tcp", "^psm2", "^cxi,verbs", "tcp;ofi_rxm"})
+  for (const char* value : {"", "tcp", "^psm2", "^cxi,verbs", "tcp;ofi_rxm", "verbs;ofi_rxm"})
     EXPECT_TRUE(choice("FI_PROVIDER", value)) << value;
   for (const char* value : {"all", "rc_verbs,ud_verbs,sm,self", "rc,ud", "^dc"})
     EXPECT_TRUE(choice("UCX_TLS", value)) << value;

@@ -1,5 +1,6 @@
-# Builds what programs that use verbs are given in place of libibverbs; see fabric/README.md. These are three files in a folder
-# of their own: the stand-in, the shim, and a link to the real library, which has to be there when programs run.
+# Builds what programs that use verbs are given in place of libibverbs and librdmacm; see fabric/README.md. These are files in a folder
+# of their own: the stand-in, the shim, a link to the real library, which has to be there when programs run, and the
+# connection manager.
 file(RELATIVE_PATH verbs_from_program /x/${CMAKE_INSTALL_BINDIR} /x/${CMAKE_INSTALL_LIBDIR}/diapause/verbs)
 target_compile_definitions(diapause_fabric PRIVATE DIAPAUSE_VERBS_FROM_PROGRAM="${verbs_from_program}")
 find_path(IBVERBS_INCLUDE infiniband/verbs.h)
@@ -31,7 +32,19 @@ add_library(diapause_stand_in SHARED ${nothing})
 target_link_libraries(diapause_stand_in PRIVATE -Wl,--no-as-needed diapause_verbs diapause_real_ibverbs)
 target_link_options(diapause_stand_in PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/fabric/stand_in/versions.map)
 set_target_properties(diapause_stand_in PROPERTIES OUTPUT_NAME ibverbs SOVERSION 1)
-foreach(target IN ITEMS diapause_verbs diapause_stand_in)
+
+# The connection manager of the same folder takes the place of librdmacm. Like any program it asks libibverbs.so.1, which the folder has.
+file(GLOB manager_sources CONFIGURE_DEPENDS fabric/manager/*.cpp)
+set(manager_exports ${CMAKE_CURRENT_SOURCE_DIR}/fabric/manager/exports.map)
+add_library(diapause_rdma_manager SHARED ${manager_sources} fabric/connection_message.cpp base/result.cpp)
+target_include_directories(diapause_rdma_manager PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${IBVERBS_INCLUDE})
+target_link_libraries(diapause_rdma_manager PRIVATE fmt::fmt-header-only tl::expected Threads::Threads ${IBVERBS_LIBRARY})
+target_link_options(diapause_rdma_manager PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,nodelete
+                    -Wl,--version-script=${manager_exports})
+set_property(TARGET diapause_rdma_manager APPEND PROPERTY LINK_DEPENDS ${manager_exports})
+set_target_properties(diapause_rdma_manager PROPERTIES OUTPUT_NAME rdmacm SOVERSION 1)
+
+foreach(target IN ITEMS diapause_verbs diapause_stand_in diapause_rdma_manager)
   set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${verbs_folder} BUILD_RPATH_USE_ORIGIN ON
                         SKIP_BUILD_RPATH ON INSTALL_RPATH $ORIGIN)
   target_link_options(${target} PRIVATE "-Wl,-rpath,$ORIGIN")

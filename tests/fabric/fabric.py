@@ -9,6 +9,7 @@ import pathlib
 import re
 import shlex
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -40,6 +41,24 @@ def run_script(arguments, name, limit_s=LIMIT_S, **settings):
     return output
 
 
+def symbols(arguments):
+    """Programs that were linked with the packaged librdmacm find all of it in ours."""
+    def symbols_of(path):
+        output = subprocess.run(["nm", "-D", "--defined-only", path], check=True,
+                                capture_output=True, text=True).stdout
+        return {line.split()[-1] for line in output.splitlines()}
+
+    libraries = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True,
+                               text=True).stdout
+    packaged_one = re.search(r"librdmacm\.so\.1 .*=> (\S+)", libraries)
+    if packaged_one is None:
+        raise machine.Unavailable("there is no librdmacm")
+    ours = pathlib.Path(arguments.diapause).parent / "../lib/diapause/verbs/librdmacm.so.1"
+    missing = symbols_of(packaged_one[1]) - symbols_of(ours)
+    if missing:
+        raise Failed(f"librdmacm.so.1 lacks {', '.join(sorted(missing))}")
+
+
 def packaged(arguments):
     """The ping-pongs that Debian packages go from adapter to adapter."""
     output = run_script(arguments, "packaged.sh")
@@ -65,6 +84,27 @@ def pingpongs_of_nodes(arguments):
     """The same of two on two emulated nodes. The second begins to use verbs when nobody else of
     its node has done so, and after the first was checkpointed."""
     run_pingpongs(arguments, ("rc", "ud"), nodes=2)
+
+
+def run_connections(arguments, kinds, nodes):
+    tools = machine.unpacked(arguments.cache, "rdmacm-utils") / "usr/bin"
+    output = run_script(arguments, "connections.sh", limit_s=STRESS_S, tools=tools, nodes=nodes,
+                        iterations=3000, checkpoints=3, kinds=" ".join(kinds))
+    for name in kinds:
+        if f"{name}: passed" not in output.splitlines():
+            raise Failed(output)
+
+
+def connections(arguments):
+    """Programs that connect by rdma_cm are checkpointed while they wait and on their way, killed,
+    and restarted on other adapters."""
+    run_connections(arguments, ("strangers", "rping", "rping_again", "rdma_server", "ucmatose",
+                                "udaddy"), nodes=1)
+
+
+def connections_of_nodes(arguments):
+    """The same of two on two emulated nodes."""
+    run_connections(arguments, ("rping_again", "rdma_server"), nodes=2)
 
 
 def cost(arguments):
@@ -119,8 +159,10 @@ def stress(arguments):
                         checkpoints=12)
 
 
-TESTS = {test.__name__: test for test in (packaged, pingpongs, pingpongs_of_nodes, checkpoints,
-                                          nodes, extended, refusals, stress, cost)}
+TESTS = {test.__name__: test
+         for test in (symbols, packaged, pingpongs, pingpongs_of_nodes, connections,
+                      connections_of_nodes, checkpoints, nodes, extended, refusals,
+                      stress, cost)}
 
 
 def main():

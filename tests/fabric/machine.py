@@ -113,6 +113,24 @@ class _Archive:
         self.file.close()
 
 
+def unpacked(cache, package):
+    """The directory of a package of Debian that is downloaded and not installed."""
+    place = pathlib.Path(cache) / package
+    if not place.exists():
+        partial = pathlib.Path(cache) / f"{package}-unfinished"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        try:
+            _command("apt-get", "download", package, cwd=partial)
+            (archive,) = partial.glob("*.deb")
+            _command("dpkg-deb", "-x", str(archive), str(partial))
+        except subprocess.CalledProcessError as error:
+            raise Unavailable(f"{' '.join(error.cmd)}: {error.stderr.strip()}") from error
+        archive.unlink()
+        partial.rename(place)
+    return place
+
+
 class Machine:
     """Boots once for every run(). `cache` is a directory that may be there from earlier."""
 

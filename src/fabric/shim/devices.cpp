@@ -466,6 +466,17 @@ DIAPAUSE_VERB int ibv_resolve_eth_l2_from_gid(ibv_context* shown, ibv_ah_attr* a
   return shim.real.ibv_resolve_eth_l2_from_gid(of(shown).real, &real, address, network);
 }
 
+// For the connection manager of Diapause: changes a GID by which the job knows a port to the one
+// that the port has now. Returns whether it is another one.
+DIAPAUSE_VERB int diapause_verbs_present_gid(ibv_gid* gid) {
+  Shim& shim = Shim::get();
+  const Passage passage(shim.gate);
+  const Address known{true, to_gid(*gid), 0};
+  const Address present = shim.directory.real_address(known, 0, 0);
+  *gid = to_ibv(present.gid);
+  return present == known ? 0 : 1;
+}
+
 // Objects that another process has made cannot be made again by this one.
 DIAPAUSE_VERB ibv_context* ibv_import_device(int) {
   errno = EOPNOTSUPP;
