@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs that use InfiniBand verbs in a machine with software adapters.
 
-    fabric.py TEST --cache DIRECTORY --diapause COMMAND --programs DIRECTORY
+    fabric.py TEST --cache DIRECTORY --diapause COMMAND --programs DIRECTORY [--heat PROGRAM]
 """
 
 import argparse
@@ -107,6 +107,14 @@ def connections_of_nodes(arguments):
     run_connections(arguments, ("rping_again", "rdma_server"), nodes=2)
 
 
+def libfabric(arguments):
+    """Ranks of Open MPI that use verbs by libfabric, and connect by rdma_cm."""
+    output = run_script(arguments, "libfabric.sh", limit_s=STRESS_S, heat=arguments.heat,
+                        iterations=6000)
+    if "passed" not in output.splitlines():
+        raise Failed(output)
+
+
 def cost(arguments):
     """No test: prints what the library of Diapause costs in this machine, by the packaged
     ping-pongs, of which each runs with it and without it in turn."""
@@ -161,7 +169,7 @@ def stress(arguments):
 
 TESTS = {test.__name__: test
          for test in (symbols, packaged, pingpongs, pingpongs_of_nodes, connections,
-                      connections_of_nodes, checkpoints, nodes, extended, refusals,
+                      connections_of_nodes, libfabric, checkpoints, nodes, extended, refusals,
                       stress, cost)}
 
 
@@ -170,6 +178,7 @@ def main():
     parser.add_argument("test", choices=TESTS)
     for name in ("--cache", "--diapause", "--programs"):
         parser.add_argument(name, required=True)
+    parser.add_argument("--heat", help="the program of apps/ without checkpoints of its own")
     arguments = parser.parse_args()
     try:
         TESTS[arguments.test](arguments)
