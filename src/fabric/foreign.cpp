@@ -37,10 +37,11 @@ struct Kind {
   std::string_view trouble;
 };
 constexpr std::array kKinds{
-    Kind{"/dev/infiniband/rdma_cm",
-         "it connects by rdma_cm past the library of Diapause, as programs do that are linked "
-         "statically or find librdmacm elsewhere: let it connect without (for UCX "
-         "UCX_SOCKADDR_TLS_PRIORITY=tcp, for libfabric FI_PROVIDER=tcp)"},
+    Kind{
+        "/dev/infiniband/rdma_cm",
+        "it connects by rdma_cm past the library of Diapause, as jobs of other users than root do, "
+        "and programs that are linked statically or find librdmacm elsewhere: let it connect "
+        "without (for UCX UCX_SOCKADDR_TLS_PRIORITY=tcp, for libfabric FI_PROVIDER=tcp)"},
     Kind{"/dev/infiniband/umad", "management datagrams are not restored"},
     Kind{"/dev/hfi1", "PSM is not restored: set FI_PROVIDER=tcp, and OMPI_MCA_mtl=^psm,psm2"},
     Kind{"/dev/ipath", "PSM is not restored: set FI_PROVIDER=tcp, and OMPI_MCA_mtl=^psm,psm2"},
