@@ -42,6 +42,9 @@ run() {
   done
   "$diapause" checkpoint connects || fail "no checkpoint of $1, which waits"
   [ -z "$first" ] || touch go
+  until [ -z "$first" ] || grep -Eq ": [0-9A-F]{8}:(EF|F.).. [0-9A-F:]{13} 01 " /proc/net/tcp; do
+    sleep 0.1 # it is not connected yet
+  done
   while [ -n "$first" ] && [ "$again" -lt "$checkpoints" ]; do
     again=$((again + 1))
     sleep 0.$((RANDOM % 8 + 1))

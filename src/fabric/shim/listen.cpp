@@ -33,18 +33,18 @@ std::string link_of(const std::string& path) {
   return length < 0 ? "" : std::string(text.data(), static_cast<std::size_t>(length));
 }
 
-// Calls `use` with the path of each entry of a directory, until that returns true.
-template <class Use>
-bool any_entry(const std::string& directory, const Use& use) {
+// Returns the paths of a directory's entries. It is closed by then: a checkpoint cannot have one of
+// /proc that is open.
+std::vector<std::string> entries_of(const std::string& directory) {
+  std::vector<std::string> paths;
   DIR* const entries = ::opendir(directory.c_str());
-  bool is_found = false;
-  while (entries != nullptr && !is_found) {
+  while (entries != nullptr) {
     const dirent* const entry = ::readdir(entries);
     if (entry == nullptr) break;
-    is_found = use(directory + "/" + entry->d_name);
+    paths.push_back(directory + "/" + entry->d_name);
   }
   if (entries != nullptr) ::closedir(entries);
-  return is_found;
+  return paths;
 }
 
 // What a process shares with its agent.
@@ -155,9 +155,12 @@ void Shim::learn() {
     directory = Directory(shared->records);
     return true;
   };
-  any_entry("/proc", [&](const std::string& process) {
-    return link_of(process + "/ns/pid") == own_space && any_entry(process + "/fd", look);
-  });
+  for (const std::string& process : entries_of("/proc")) {
+    if (link_of(process + "/ns/pid") != own_space) continue;
+    for (const std::string& path : entries_of(process + "/fd")) {
+      if (look(path)) return;
+    }
+  }
 }
 
 void* Shim::listen(void* shim) {
