@@ -43,7 +43,8 @@ run() {
   "$diapause" checkpoint connects || fail "no checkpoint of $1, which waits"
   [ -z "$first" ] || touch go
   until [ -z "$first" ] || grep -Eq ": [0-9A-F]{8}:(EF|F.).. [0-9A-F:]{13} 01 " /proc/net/tcp; do
-    sleep 0.1 # it is not connected yet
+    kill -0 $job || fail "$1 does not connect"
+    sleep 0.1
   done
   while [ -n "$first" ] && [ "$again" -lt "$checkpoints" ]; do
     again=$((again + 1))
