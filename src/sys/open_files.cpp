@@ -3,32 +3,31 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-
 namespace diapause::sys {
 namespace {
 
-rlimit limit_before;
-bool is_raised = false;
+// Returns the limit that this process had when it was first asked for.
+const rlimit& first_limit() {
+  static const rlimit first = [] {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    return limit;
+  }();
+  return first;
+}
 
 }  // namespace
 
 Status allow_open_files(std::uint64_t count) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return {};
-  const rlimit raised{std::min<rlim_t>(count, limit.rlim_max), limit.rlim_max};
-  if (raised.rlim_cur < count || ::setrlimit(RLIMIT_NOFILE, &raised) != 0) {
-    return fail(Code::denied,
-                fmt::format("{} open files are needed, and {} are permitted (ulimit -Hn)", count,
-                            limit.rlim_max));
-  }
-  if (!is_raised) limit_before = limit;
-  is_raised = true;
-  return {};
+  const rlimit& first = first_limit();
+  if (first.rlim_cur >= count) return {};
+  const rlimit raised{count, first.rlim_max};
+  if (count <= first.rlim_max && ::setrlimit(RLIMIT_NOFILE, &raised) == 0) return {};
+  return fail(Code::denied,
+              fmt::format("{} open files are needed, and {} are permitted (ulimit -Hn)", count,
+                          first.rlim_max));
 }
 
-void restore_open_files() {
-  if (is_raised) ::setrlimit(RLIMIT_NOFILE, &limit_before);
-}
+void restore_open_files() { ::setrlimit(RLIMIT_NOFILE, &first_limit()); }
 
 }  // namespace diapause::sys

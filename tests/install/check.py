@@ -93,7 +93,8 @@ def promised_files(libdir, build, mpi, fortran):
                    "drop-in/fti/mod/fti.mod"} if fortran
                   else set())
     # They are installed where there is a libibverbs to stand in for.
-    verbs = ["libibverbs.so.1", "libdiapause_verbs.so", "libdiapause_real_ibverbs.so.1"]
+    verbs = ["libibverbs.so.1", "librdmacm.so.1", "libdiapause_verbs.so",
+             "libdiapause_real_ibverbs.so.1"]
     if (build / libdir / "diapause/verbs" / verbs[0]).exists():
         files |= {f"{libdir}/diapause/verbs/{name}" for name in verbs}
     package = (["Config", "ConfigVersion", "Targets", "Targets-build"]
