@@ -174,6 +174,7 @@ Result<std::vector<pid_t>> FrozenJob::members_of(pid_t first) const {
 
 Result<FrozenJob> FrozenJob::freeze(pid_t first, TimedCalls& timed, bool foresees) {
   FrozenJob job;
+  job.first_ = first;
   job.timed_ = &timed;
   if (foresees) {
     DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> processes, processes_with(first));
@@ -390,6 +391,10 @@ Registers registers_to_go_on_with(const FrozenThread& thread) {
 
 Status FrozenJob::plant(FrozenProcess& process) {
   if (process.calls) return {};
+  if (!tie_) {
+    DIAPAUSE_TRY_ASSIGN(Tie tie, Tie::to(first_));
+    tie_.emplace(std::move(tie));
+  }
   DIAPAUSE_TRY_ASSIGN(process.instruction, find_call_instruction_of(process.here));
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(process.here));
   // The address is in the lowest gap that is large enough, with a margin on both sides.
@@ -433,7 +438,7 @@ Status FrozenJob::put_back(FrozenProcess& process) {
   return result;
 }
 
-Status FrozenJob::put_back() {
+Status FrozenJob::put_back_all() {
   Status result;
   for (FrozenProcess& process : processes_) {
     Status done = put_back(process);
@@ -442,9 +447,22 @@ Status FrozenJob::put_back() {
   return result;
 }
 
-// Everything is put back once more, because signals may have come since the last time.
+Status FrozenJob::put_back() {
+  Status result = put_back_all();
+  Status untied = untie();
+  return result ? std::move(untied) : std::move(result);
+}
+
+Status FrozenJob::untie() {
+  Status done = tie_ ? tie_->end() : Status{};
+  tie_.reset();
+  return done;
+}
+
+// Everything is put back once more, because signals may have come since the last time. The job does
+// not wait until process 1 is let go.
 Status FrozenJob::thaw() {
-  Status result = put_back();
+  Status result = put_back_all();
   for (const FrozenProcess& process : processes_) {
     for (const FrozenThread& thread : process.threads) {
       Status done = let_go(thread.name.here);
@@ -452,7 +470,8 @@ Status FrozenJob::thaw() {
     }
   }
   processes_.clear();
-  return result;
+  Status untied = untie();
+  return result ? std::move(untied) : std::move(result);
 }
 
 void FrozenJob::end() const {

@@ -95,7 +95,8 @@ class FrozenJob {
   // Confirms it by the processes themselves.
   Status confirm_foresight() const;
 
-  // Makes a process ready to do calls for us.
+  // Makes a process ready to do calls for us. If this process dies from here on, all of the job
+  // ends with it, and not the processes alone that are in the midst of such calls.
   Status plant(FrozenProcess& process);
   // Puts everything back as it was, but lets nothing run on yet. If this process dies from here on,
   // the job lives.
@@ -115,8 +116,12 @@ class FrozenJob {
   Result<bool> stop_new(pid_t process, const ProcStatus& status);
   Status look(FrozenProcess& process);
   Status put_back(FrozenProcess& process);
+  Status put_back_all();
+  Status untie();
 
   Foresight foresight_;
+  pid_t first_ = 0;
+  std::optional<Tie> tie_;    // of process 1, while a process does calls for us
   std::vector<pid_t> known_;  // processes of the job, just before they were stopped
   std::vector<FrozenProcess> processes_;
   std::vector<Zombie> zombies_;

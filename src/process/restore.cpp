@@ -309,7 +309,9 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
                            const std::vector<StoredContents>& contents, const ReadContents& read,
                            const Birthplace& place) {
   const pid_t first = place.first;
-  DIAPAUSE_TRY(attach(first));
+  // Process 1 would never end the calls that it does for this process if nobody traced it, and
+  // processes that are half made must not run.
+  DIAPAUSE_TRY(attach_to_end_with_us(first));
   DIAPAUSE_TRY(ask_to_stop(first));
   DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(first, 10));
   if (!lives) return fail(Code::internal, "process 1 of the job has ended");

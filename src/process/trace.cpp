@@ -85,6 +85,11 @@ Status attach(pid_t thread) {
   return request(PTRACE_SEIZE, thread, 0, as_pointer(kOptions), "cannot be attached to");
 }
 
+Status attach_to_end_with_us(pid_t thread) {
+  return request(PTRACE_SEIZE, thread, 0, as_pointer(kOptions | PTRACE_O_EXITKILL),
+                 "cannot be attached to");
+}
+
 Status ask_to_stop(pid_t thread) {
   return request(PTRACE_INTERRUPT, thread, 0, nullptr, "cannot be stopped");
 }
@@ -321,6 +326,20 @@ void end_traced(pid_t process) {
 Status end_with_tracer(pid_t thread) {
   return request(PTRACE_SETOPTIONS, thread, 0, as_pointer(kOptions | PTRACE_O_EXITKILL),
                  "cannot be tied to us");
+}
+
+Result<Tie> Tie::to(pid_t process) {
+  DIAPAUSE_TRY(attach_to_end_with_us(process));
+  return Tie(process);
+}
+
+// Only a process that has stopped can be let go.
+Status Tie::end() {
+  if (process_ == 0) return {};
+  const pid_t process = std::exchange(process_, 0);
+  DIAPAUSE_TRY(ask_to_stop(process));
+  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(process, kCallLimit_s));
+  return lives ? detach(process) : Status{};
 }
 
 Status read_memory(pid_t process, std::uint64_t address, MutableBytes to) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -24,6 +25,9 @@ struct Stop {
 // Attaches to a thread without stopping it. From then on new threads and children of it are
 // attached to as well. Code::denied says that another debugger has it.
 Status attach(pid_t thread);
+// Does the same, and has the kernel kill the thread, and what is attached to in this way, if this
+// process ends.
+Status attach_to_end_with_us(pid_t thread);
 // Tells an attached thread to stop, and does not wait for it.
 Status ask_to_stop(pid_t thread);
 // Waits until the thread stops or ends. Returns Code::timeout after `limit_s`.
@@ -82,6 +86,21 @@ Status stop_for_signals(pid_t thread);
 void end_traced(pid_t process);
 // Has the kernel kill a stopped thread if this process ends, from now on.
 Status end_with_tracer(pid_t thread);
+
+// While it exists, the kernel kills a process, which runs on, if this process ends.
+class Tie {
+ public:
+  static Result<Tie> to(pid_t process);
+  Tie(Tie&& other) noexcept : process_(std::exchange(other.process_, 0)) {}
+  Tie& operator=(Tie&&) = delete;
+  ~Tie() { (void)end(); }
+  // Ends the tie before. The process runs on also if it has none any more.
+  Status end();
+
+ private:
+  explicit Tie(pid_t process) : process_(process) {}
+  pid_t process_;  // 0: it has ended
+};
 
 // These read from, or write to, the memory of another process. An error names the process if not
 // all could be moved.

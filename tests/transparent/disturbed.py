@@ -107,4 +107,59 @@ def leaders(place, options):
     scenario.ends_well(job, job.output)
 
 
-TESTS = {"kills": kills, "halted": halted, "leaders": leaders}
+ABANDONED = 6  # times
+# Two processes that beat, and that ignore the signal by which calls for the agent end.
+BEATS = """
+import os, signal, time
+signal.signal(signal.SIGTRAP, signal.SIG_IGN)
+memory = bytearray(os.urandom(1 << 20) * 32)
+who = "parent" if os.fork() else "child"
+print(who, flush=True)
+while True:
+    with open(who, "w") as file: file.write(str(time.monotonic()))
+    time.sleep(0.01)
+"""
+
+
+def beats(place, who):
+    text = (place.work / who).read_text()
+    return float(text) if text else 0.0
+
+
+def must_have_ended_or_run(place, first, what):
+    """All of a job whose agent was killed goes on, or none of it."""
+    since = time.monotonic()
+    until(lambda: has_ended(first) or min(beats(place, who) for who in ("parent", "child")) > since,
+          f"{what}, and neither ended nor ran on with its agent gone: {nodes.children_of(first)}")
+
+
+def abandoned(place, options):
+    """If the agent is killed while processes do calls for it, or while they are made again, the
+    job ends or runs on as a whole."""
+    del options
+    command = ["launch", "--name", "job", "--", "/usr/bin/python3", "-c", BEATS]
+    for number in range(ABANDONED):
+        is_restart = number % 2 == 1  # of the version that the round before has made
+        job = Job(place, *(["restart", "job"] if is_restart else command))
+        if is_restart:
+            until(lambda agent=job.process.pid: [one for first in nodes.children_of(agent)
+                                                 for one in nodes.children_of(first)],
+                  "no process is restored")
+            time.sleep(random.random() * 0.1)
+        else:
+            job.wait_for_lines(2)
+            job.checkpoint()
+            place.start([place.command, "checkpoint", "job", "--check"], subprocess.DEVNULL)
+            time.sleep(random.random() * 0.03)
+        first = nodes.children_of(job.process.pid)[0]
+        os.kill(job.process.pid, signal.SIGKILL)
+        try:
+            must_have_ended_or_run(place, first, "restored" if is_restart else "checkpointed")
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # it has ended with the agent
+                os.kill(first, signal.SIGKILL)
+        job.wait()
+        until(lambda first=first: has_ended(first), "a job that was killed does not end")
+
+
+TESTS = {"kills": kills, "halted": halted, "leaders": leaders, "abandoned": abandoned}
