@@ -203,10 +203,11 @@ void refuse_strange_sharing(DumpWork& work) {
   }
 }
 
+std::uint32_t id_of(const FrozenProcess& frozen) { return frozen.status.id; }
+
 void look_at_families(DumpWork& work) {
   for (const FamilyTrouble& one : troubles_of_families(work.result.job)) {
-    const auto frozen = std::ranges::find(work.frozen.processes(), one.process,
-                                          [](const FrozenProcess& each) { return each.status.id; });
+    const auto frozen = std::ranges::find(work.frozen.processes(), one.process, id_of);
     if (frozen != work.frozen.processes().end()) work.refuse(frozen->status, one.what);
   }
 }
@@ -301,7 +302,12 @@ Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
   job.addresses =
       relocation.known_of_own().empty() ? sys::own_addresses() : relocation.known_of_own();
   job.monotonic_ns = frozen.monotonic_ns();
-  if (frozen.processes().empty()) return fail(Code::not_found, "the job has no process that runs");
+  if (frozen.processes().empty()) return fail(Code::again, "the job has no process that runs");
+  // The job is about to end. A version without its command could not be restarted.
+  if (std::ranges::find(frozen.processes(), surroundings.command, id_of) ==
+      frozen.processes().end()) {
+    return fail(Code::again, "the command of the job has ended");
+  }
   refuse_other_users(work);
   refuse_hidden_memory(work);
   DIAPAUSE_TRY(refusals_of(work));

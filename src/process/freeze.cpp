@@ -104,13 +104,25 @@ bool can_be_attached(pid_t process, pid_t thread) {
   return now && now->state != 'Z' && now->state != 'X' && now->tracer_here != ::getpid();
 }
 
+// Attaches to a thread. One that has just begun a program has taken the place of one that had
+// ended, to which nobody could attach.
+Status attach_in_time(Attacher& attacher, pid_t process, pid_t thread) {
+  constexpr int kTries = 6;
+  Status attached = attacher.attach(process, thread);
+  for (int tries = 1; !attached && tries < kTries && can_be_attached(process, thread); ++tries) {
+    ::usleep(200);
+    attached = attacher.attach(process, thread);
+  }
+  return attached;
+}
+
 bool has_ended(pid_t process, pid_t thread) {
   const auto now = status_of(task_directory(process, thread));
   return !now || now->state == 'Z' || now->state == 'X';
 }
 
 // Lets go of a thread that should stand still. One that does not will stop, and is let go by
-// let_stragglers_go() then.
+// next_end() then.
 Status let_go(pid_t thread) {
   Status done = detach(thread);
   if (!done && done.error().os_errno == ESRCH) (void)ask_to_stop(thread);
@@ -231,6 +243,7 @@ std::uint64_t FrozenJob::waits_since(pid_t process, pid_t thread) const {
 
 // Repeats until a pass finds no new threads. Stopped processes make no new ones.
 Status FrozenJob::stop_all(pid_t first) {
+  DIAPAUSE_TRY_ASSIGN(Attacher attacher, Attacher::make());
   since_s_ = sys::monotonic_s();
   std::vector<pid_t> before;
   for (bool is_new = true; is_new;) {
@@ -264,7 +277,7 @@ Status FrozenJob::stop_all(pid_t first) {
         is_new = true;
         continue;
       }
-      DIAPAUSE_TRY_ASSIGN(const bool stopped, stop_new(process, *status));
+      DIAPAUSE_TRY_ASSIGN(const bool stopped, stop_new(attacher, process, *status));
       is_new = is_new || stopped;
     }
   }
@@ -276,7 +289,7 @@ bool FrozenJob::is_stopped(pid_t process) const {
 }
 
 // Stops the threads of a process that are not stopped yet. Returns whether there were any.
-Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
+Result<bool> FrozenJob::stop_new(Attacher& attacher, pid_t process, const ProcStatus& status) {
   auto known = std::ranges::find_if(processes_,
                                     [&](const FrozenProcess& one) { return one.here == process; });
   if (known == processes_.end()) {
@@ -294,7 +307,7 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     if (!of_thread || of_thread->state == 'Z' || of_thread->state == 'X') continue;
     Status asked;
     if (of_thread->tracer_here == 0) {
-      if (const Status attached = attach(thread); !attached) {
+      if (const Status attached = attach_in_time(attacher, process, thread); !attached) {
         const bool should_be = can_be_attached(process, thread);
         if (should_be && attached.error().os_errno == EPERM) {
           return fail(Code::denied,
@@ -317,21 +330,42 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     if (!asked) return fail(std::move(asked.error()));
     fresh.push_back(thread);
   }
-  for (const pid_t thread : fresh) {
-    auto lives = await_stillness(thread, kStopLimit_s);
-    if (!lives && lives.error().code == Code::timeout) {
-      lives.error().message = fmt::format(
-          "process {} ({}) cannot be stopped now: it waits for a program that a child of "
-          "it is starting, or for a device",
-          status.id, status.name);
-    }
-    if (!lives) return fail(std::move(lives.error()));
-    if (!*lives)
-      std::erase_if(known->threads,
-                    [&](const FrozenThread& one) { return one.name.here == thread; });
-  }
+  DIAPAUSE_TRY(await_threads(*known, fresh));
   if (known->threads.empty()) processes_.erase(known);
   return has_changed || !fresh.empty();
+}
+
+// Waits until threads of a process have stopped, in turns: one that starts a program waits for
+// those that it has ended to be waited for, wherever they stand in the list.
+Status FrozenJob::await_threads(FrozenProcess& process, std::vector<pid_t> threads) {
+  constexpr double kTurn_s = 0.02;
+  const double end_s = sys::monotonic_s() + kStopLimit_s;
+  while (!threads.empty()) {
+    std::vector<pid_t> left;
+    for (const pid_t thread : threads) {
+      auto lives = await_stillness(thread, kTurn_s);
+      const bool is_late = !lives && lives.error().code == Code::timeout;
+      if (is_late && sys::monotonic_s() < end_s) {
+        left.push_back(thread);
+        bury_ended_threads(process.here);
+        // The thread may have begun a program since it was asked, and forgotten it.
+        (void)ask_to_stop(thread);
+        continue;
+      }
+      if (is_late) {
+        lives.error().message = fmt::format(
+            "process {} ({}) cannot be stopped now: it waits for a program that a child of "
+            "it is starting, or for a device",
+            process.status.id, process.status.name);
+      }
+      if (!lives) return fail(std::move(lives.error()));
+      if (!*lives)
+        std::erase_if(process.threads,
+                      [&](const FrozenThread& one) { return one.name.here == thread; });
+    }
+    threads = std::move(left);
+  }
+  return {};
 }
 
 Status FrozenJob::look(FrozenProcess& process) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "process/attacher.hpp"
 #include "process/calls.hpp"
 #include "process/foresight.hpp"
 #include "process/proc.hpp"
@@ -113,7 +114,8 @@ class FrozenJob {
   Status stop_all(pid_t first);
   Result<std::vector<pid_t>> members_of(pid_t first) const;
   bool is_stopped(pid_t process) const;
-  Result<bool> stop_new(pid_t process, const ProcStatus& status);
+  Result<bool> stop_new(Attacher& attacher, pid_t process, const ProcStatus& status);
+  static Status await_threads(FrozenProcess& process, std::vector<pid_t> threads);
   Status look(FrozenProcess& process);
   Status put_back(FrozenProcess& process);
   Status put_back_all();

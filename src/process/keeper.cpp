@@ -319,14 +319,13 @@ bool Keeper::shares_group() const {
 }
 
 std::optional<int> Keeper::exit_status() {
-  let_stragglers_go();
   // When a traced process is killed, its tracer must wait for it before its parent can. Therefore
   // every process that has ended is waited for here.
   while (!exit_status_) {
-    siginfo_t ended{};
-    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | __WALL) != 0 || ended.si_pid == 0) break;
-    if (ended.si_pid != process_) continue;
-    exit_status_ = ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+    const auto ended = next_end();
+    if (!ended) break;
+    if (ended->si_pid != process_) continue;
+    exit_status_ = ended->si_code == CLD_EXITED ? ended->si_status : 128 + ended->si_status;
     process_ = 0;
   }
   return exit_status_;

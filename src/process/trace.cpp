@@ -96,11 +96,24 @@ Status ask_to_stop(pid_t thread) {
 
 namespace {
 
+// waitid() tells of a traced thread that has stopped even if it is asked for ends alone.
+bool is_end(const siginfo_t& seen) {
+  return seen.si_code == CLD_EXITED || seen.si_code == CLD_KILLED || seen.si_code == CLD_DUMPED;
+}
+
 // Returns whether a thread has ended that the kernel does not tell of yet: the first thread of a
 // process can only be waited for when the others have ended, too.
 bool has_ended_unseen(pid_t thread) {
   const auto now = status_of(fmt::format("/proc/{}", thread));
   return !now || now->state == 'Z' || now->state == 'X';
+}
+
+// Tells of a thread that has ended.
+Stop end_of(pid_t thread) {
+  // How a child of this process has ended is for Keeper::exit_status() to find out.
+  const auto now = status_of(fmt::format("/proc/{}", thread));
+  if (!now || now->parent_here != ::getpid()) bury_if_ended(thread);
+  return {true, 0, 0};
 }
 
 }  // namespace
@@ -112,18 +125,20 @@ Result<Stop> await_stop(pid_t thread, double limit_s) {
   constexpr int kLooks = 20;
   const double end_s = sys::monotonic_s() + limit_s;
   for (int look = 0;; ++look) {
-    int status = 0;
-    const pid_t got = ::waitpid(thread, &status, __WALL | WNOHANG);
-    if (got < 0 && errno != EINTR) {
+    siginfo_t seen{};
+    const auto id = static_cast<id_t>(thread);
+    if (::waitid(P_PID, id, &seen, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) != 0) {
       if (errno == ECHILD) return Stop{true, 0, 0};
       return trace_error(thread, "cannot be waited for", errno);
     }
-    if (got == thread) {
-      if (WIFSTOPPED(status)) return Stop{false, WSTOPSIG(status), status >> 16};
-      return Stop{true, 0, 0};
+    if (seen.si_pid == thread && !is_end(seen)) {
+      if (::waitid(P_PID, id, &seen, WSTOPPED | WNOHANG | __WALL) != 0 || seen.si_pid != thread)
+        continue;
+      return Stop{false, seen.si_status & 0xff, seen.si_status >> 8};
     }
+    if (seen.si_pid == thread) return end_of(thread);
     if (look < kLooks) continue;
-    if (has_ended_unseen(thread)) return Stop{true, 0, 0};
+    if (has_ended_unseen(thread)) return end_of(thread);
     if (sys::monotonic_s() > end_s)
       return fail(Code::timeout, fmt::format("thread {} does not stop", thread));
     sigset_t of_children;
@@ -132,6 +147,15 @@ Result<Stop> await_stop(pid_t thread, double limit_s) {
     const timespec longest{0, 1'000'000};  // the signal may be of another child
     ::sigtimedwait(&of_children, nullptr, &longest);
   }
+}
+
+// The end of a thread is not taken for a stop: until it was waited for, nothing else has its
+// number.
+void bury_if_ended(pid_t thread) {
+  siginfo_t seen{};
+  const auto id = static_cast<id_t>(thread);
+  if (::waitid(P_PID, id, &seen, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) return;
+  if (seen.si_pid == thread && is_end(seen)) ::waitid(P_PID, id, &seen, WEXITED | WNOHANG | __WALL);
 }
 
 namespace {
@@ -168,15 +192,16 @@ Status detach(pid_t thread) {
   return request(PTRACE_DETACH, thread, 0, nullptr, "cannot be let go");
 }
 
-void let_stragglers_go() {
+std::optional<siginfo_t> next_end() {
   for (;;) {
-    siginfo_t stopped{};
-    if (::waitid(P_ALL, 0, &stopped, WSTOPPED | WNOHANG | __WALL) != 0 || stopped.si_pid == 0)
-      return;
-    const int event = stopped.si_status >> 8, signal = stopped.si_status & 0x7f;
+    siginfo_t seen{};
+    if (::waitid(P_ALL, 0, &seen, WEXITED | WSTOPPED | WNOHANG | __WALL) != 0 || seen.si_pid == 0)
+      return std::nullopt;
+    if (is_end(seen)) return seen;
+    const int event = seen.si_status >> 8, signal = seen.si_status & 0x7f;
     const int to_deliver = event == 0 && signal != SIGTRAP ? signal : 0;
-    (void)request(PTRACE_DETACH, stopped.si_pid, 0,
-                  as_pointer(static_cast<unsigned long>(to_deliver)), "cannot be let go");
+    (void)request(PTRACE_DETACH, seen.si_pid, 0, as_pointer(static_cast<unsigned long>(to_deliver)),
+                  "cannot be let go");
   }
 }
 

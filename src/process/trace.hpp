@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,9 +40,13 @@ Result<bool> await_stillness(pid_t thread, double limit_s);
 Status run_on(pid_t thread, int signal = 0);
 // Lets go of a stopped thread, which runs on.
 Status detach(pid_t thread);
-// Lets go of threads that have stopped after nobody waited for that any more. Must be called only
-// while none is to stand still.
-void let_stragglers_go();
+// Waits for a thread if it has ended, so that its own parent can. May be called by a signal
+// handler.
+void bury_if_ended(pid_t thread);
+// Waits for any child or thread that has ended, and returns nothing if none has. Lets go of threads
+// that have stopped after nobody waited for that any more, so it must be called only while none is
+// to stand still.
+std::optional<siginfo_t> next_end();
 
 Result<Registers> registers_of(pid_t thread);
 Status set_registers(pid_t thread, const Registers& registers);

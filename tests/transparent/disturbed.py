@@ -107,6 +107,49 @@ def leaders(place, options):
     scenario.ends_well(job, job.output)
 
 
+def successors(place, options):
+    """A thread that starts a program ends the others of its process, just when they are about to be
+    stopped."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "successors")], 1)
+    job = scenario.launch()
+    job.wait_for_lines(1)
+    for _ in range(CHECKS):
+        job.checkpoint("--check")
+    scenario.ends_well(job, job.output)
+
+
+CUT_SHORT = 5  # times
+
+
+def is_traced(process):
+    try:
+        return "TracerPid:\t0\n" not in pathlib.Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+
+def cut_short(place, options):
+    """A restart ends if process 1 of the job is killed while it makes the others."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "tree")])
+    job = scenario.launch()
+    job.wait_for_lines(scenario.lines)
+    job.checkpoint()
+    job.kill()
+    place.gate.touch()  # one that is killed too late ends by itself
+    for _ in range(CUT_SHORT):
+        job = Job(place, "restart", "job")
+        first = []
+        while not (first and is_traced(first[0])) and job.process.poll() is None:
+            time.sleep(0.0003)
+            first = nodes.children_of(job.process.pid)
+        time.sleep(random.random() * 0.003)
+        with contextlib.suppress(IndexError, ProcessLookupError):
+            os.kill(first[0], signal.SIGKILL)
+        status, errors = job.wait()
+        must(status in (scenario.status, 125, 128 + signal.SIGKILL), f"{status}: {errors}")
+
+
 ABANDONED = 6  # times
 # Two processes that beat, and that ignore the signal by which calls for the agent end.
 BEATS = """
@@ -162,4 +205,5 @@ def abandoned(place, options):
         until(lambda first=first: has_ended(first), "a job that was killed does not end")
 
 
-TESTS = {"kills": kills, "halted": halted, "leaders": leaders, "abandoned": abandoned}
+TESTS = {"kills": kills, "halted": halted, "leaders": leaders, "abandoned": abandoned,
+         "successors": successors, "cut_short": cut_short}

@@ -1,0 +1,50 @@
+#include "process/trace.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "process/proc.hpp"
+
+namespace diapause::process {
+namespace {
+
+TEST(Trace, LeavesTheEndOfAChildToItsParent) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_TRUE(attach(child));
+  ::kill(child, SIGKILL);
+  const auto stop = await_stop(child, 10);
+  ASSERT_TRUE(stop);
+  EXPECT_TRUE(stop->has_ended);
+  const auto ended = next_end();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->si_pid, child);
+  EXPECT_EQ(ended->si_status, SIGKILL);
+}
+
+TEST(Trace, LetsGoOfWhatHasStoppedWhenItLooksForAnEnd) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_TRUE(attach(child));
+  ASSERT_TRUE(ask_to_stop(child));
+  siginfo_t stopped{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &stopped, WSTOPPED | WNOWAIT), 0);
+  EXPECT_FALSE(next_end());
+  const auto status = status_of("/proc/" + std::to_string(child));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->tracer_here, 0);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace diapause::process
