@@ -161,9 +161,9 @@ void refuse_hidden_memory(DumpWork& work) {
     const int memory =
         ::open(fmt::format("/proc/{}/mem", frozen.here).c_str(), O_RDONLY | O_CLOEXEC);
     if (memory >= 0) ::close(memory);
-    if (memory < 0 && (errno == EACCES || errno == EPERM)) {
-      work.refuse(frozen.status, kHiddenProcess);
-    }
+    const bool is_denied = memory < 0 && (errno == EACCES || errno == EPERM);
+    if (is_denied && has_memory(frozen.here)) work.refuse(frozen.status, kHiddenProcess);
+    if (is_denied && !has_memory(frozen.here)) work.refuse_for_now(frozen.status, "has ended");
   }
 }
 

@@ -208,6 +208,11 @@ Result<ProcStatus> status_of(const std::string& directory) {
   return status;
 }
 
+bool has_memory(pid_t process) {
+  const auto text = read_proc(fmt::format("/proc/{}/status", process));
+  return text && number_in(*text, "VmSize", 10).has_value();
+}
+
 // The second field is a name in parentheses that may contain any characters, so the fields behind
 // its last ")" are read.
 Result<StatFields> StatFields::of(pid_t process) {

@@ -39,6 +39,9 @@ struct ProcStatus {
 };
 Result<ProcStatus> status_of(const std::string& directory);
 
+// Returns whether a process still has memory. One that has ended, or is about to, has none.
+bool has_memory(pid_t process);
+
 // Has the fields of /proc/<pid>/stat by their numbers in proc(5), from 3 on.
 class StatFields {
  public:

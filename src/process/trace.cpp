@@ -52,11 +52,20 @@ Status transfer_memory(pid_t process, std::uint64_t address, MutableBytes bytes,
   return {};
 }
 
+// A process that ends gives its memory back first. Its file for memory then belongs to root, so
+// that other users are told that they have no leave to open it.
+Error ended(pid_t process) {
+  return os_error(fmt::format("process {} has ended, and its memory is gone", process), ESRCH);
+}
+
 Status transfer_any_memory(pid_t process, std::uint64_t address, MutableBytes bytes,
                            bool is_write) {
   const std::string path = fmt::format("/proc/{}/mem", process);
   const int file = ::open(path.c_str(), (is_write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-  if (file < 0) return fail(os_error("opening " + path, errno));
+  if (file < 0) {
+    const int error = errno;
+    return fail(has_memory(process) ? os_error("opening " + path, error) : ended(process));
+  }
   int error = 0;
   while (!bytes.empty() && error == 0) {
     const auto offset = static_cast<off_t>(address);
@@ -70,9 +79,9 @@ Status transfer_any_memory(pid_t process, std::uint64_t address, MutableBytes by
     address += static_cast<std::uint64_t>(moved);
   }
   ::close(file);
-  if (error != 0)
-    return fail(os_error(fmt::format("process {}: memory at {:#x}", process, address), error));
-  return {};
+  if (error == 0) return {};
+  if (!has_memory(process)) return fail(ended(process));
+  return fail(os_error(fmt::format("process {}: memory at {:#x}", process, address), error));
 }
 
 MutableBytes without_const(ByteView bytes) {

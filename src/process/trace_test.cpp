@@ -13,6 +13,21 @@
 namespace diapause::process {
 namespace {
 
+TEST(Trace, SaysThatAProcessHasEndedWhoseMemoryIsGone) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  std::array<std::byte, 1> byte{};
+  const Status read = read_any_memory(child, 0x1000, byte);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().os_errno, ESRCH);
+  EXPECT_THAT(read.error().message, testing::HasSubstr("has ended"));
+  EXPECT_FALSE(has_memory(child));
+  EXPECT_TRUE(has_memory(::getpid()));
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST(Trace, LeavesTheEndOfAChildToItsParent) {
   const pid_t child = ::fork();
   if (child == 0) {
