@@ -165,7 +165,8 @@ while True:
 
 
 def beats(place, who):
-    text = (place.work / who).read_text()
+    path = place.work / who
+    text = path.read_text() if path.exists() else ""
     return float(text) if text else 0.0
 
 
@@ -194,7 +195,9 @@ def abandoned(place, options):
             job.checkpoint()
             place.start([place.command, "checkpoint", "job", "--check"], subprocess.DEVNULL)
             time.sleep(random.random() * 0.03)
-        first = nodes.children_of(job.process.pid)[0]
+        children = nodes.children_of(job.process.pid)
+        must(children, f"the agent has no job: {job.process.poll()}")
+        first = children[0]
         os.kill(job.process.pid, signal.SIGKILL)
         try:
             must_have_ended_or_run(place, first, "restored" if is_restart else "checkpointed")

@@ -14,7 +14,7 @@ def children_of(process):
     try:
         return [int(word) for task in pathlib.Path(f"/proc/{process}/task").iterdir()
                 for word in (task / "children").read_text().split()]
-    except FileNotFoundError:  # it has ended
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
         return []
 
 
