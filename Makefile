@@ -16,8 +16,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := test
 
 JOBS ?= $(shell nproc)
-# Tests wait for one another's ranks and for time limits more than they compute.
-TEST_JOBS ?= $(shell echo $$(($(JOBS) + ($(JOBS) + 1) / 2)))
+# Tests wait for one another's ranks and for time limits as much as they compute.
+TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 # One failure in thousands of starts of an MPI, on a machine with other work, must not hide the result of all other tests. Which
 # tests needed their second try is said at the end.
 REPEAT ?= until-pass:2
