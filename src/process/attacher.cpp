@@ -2,10 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -53,8 +53,10 @@ Status set_handler(void (*handler)(int, siginfo_t*, void*)) {
 
 // The library's functions for directories allocate memory.
 void bury_ended_threads(pid_t process) {
+  constexpr std::string_view kBefore = "/proc/", kBehind = "/task";
   std::array<char, 32> path{};
-  fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/task", process);
+  char* const number = std::ranges::copy(kBefore, path.begin()).out;
+  std::ranges::copy(kBehind, std::to_chars(number, path.end() - kBehind.size(), process).ptr);
   const int directory = ::open(path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return;
   alignas(dirent64) std::array<char, 4096> entries{};
