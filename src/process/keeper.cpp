@@ -74,6 +74,7 @@ void join_group(pid_t process, pid_t leader) {
 
 [[noreturn]] void run_command(const Orders& orders, pid_t group) {
   if (group > 0) ::setpgid(0, group);
+  sys::restore_open_files();
   ::sigprocmask(SIG_SETMASK, &orders.mask, nullptr);
   ::execvp(orders.command[0], orders.command);
   report(orders, errno);
@@ -116,7 +117,6 @@ pid_t make_process(pid_t id) {
 }
 
 [[noreturn]] void be_process_1(const Orders& orders) {
-  sys::restore_open_files();
   ::close(orders.from_maker.write);
   ::close(orders.report.read);
   std::uint32_t word = 0;

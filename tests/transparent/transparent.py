@@ -12,6 +12,7 @@ import fcntl
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -236,6 +237,16 @@ print(len({door.getsockname()[1] for door in doors}), flush=True)
 FEW_PORTS = "42000 42031"
 
 
+HIGH_NUMBER = """
+import os, resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+os.dup2(1, 300)
+print("open", flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+os.write(300, b"high\\n")
+"""
+
+
 def linked(place, options):
     """The first agent has a connection to each node, whatever the limit of open files is, and the
     job has the limit that its user has set."""
@@ -246,6 +257,21 @@ def linked(place, options):
     must(status == 0 and output == "36\n", f"{status}: {output}{errors}")
     status, output, errors = place.run(["prlimit", "--nofile=64:64", *launch])
     must(status == 125 and output == "" and "ulimit -Hn" in errors, f"{status}: {output}{errors}")
+    # One that has raised its own limit gets back what it had open beyond that of its user.
+    on = nodes.OnNodes(place, 2)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        job = on.launch(Job, ["/usr/bin/python3", "-c", HIGH_NUMBER])
+        job.wait_for_lines(1)
+        job.checkpoint("--level", "2")
+        on.kill(job)
+        job = on.restart(Job)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    place.gate.touch()
+    status, errors = job.wait()
+    must(status == 0 and job.output() == "high\n", f"{status}: {job.output()}{errors}")
 
 
 def crowded(place, options):
