@@ -55,6 +55,30 @@ class Reader {
   std::span<const std::uint8_t> bytes_;
 };
 
+// The fields between the header and the program's own data, for a Writer or a Reader.
+template <class Side, class Message, class Length>
+void go_through(Side& side, Message& message, Length& data_length) {
+  side.number(message.space);
+  side.number(message.port);
+  side.number(message.status);
+  side.number(message.pair);
+  side.number(message.pair_key);
+  side.number(message.first_packet);
+  side.number(message.pair_kind);
+  side.number(message.mtu);
+  side.number(message.lid);
+  side.all(message.gid);
+  side.number(message.responder_resources);
+  side.number(message.initiator_depth);
+  side.number(message.flow_control);
+  side.number(message.retry_count);
+  side.number(message.rnr_retry_count);
+  side.number(message.has_shared_queue);
+  side.number(data_length);
+  side.endpoint(message.from);
+  side.endpoint(message.to);
+}
+
 bool is_pair_kind(std::uint8_t kind) {
   return kind == kPairKindRc || kind == kPairKindUc || kind == kPairKindUd;
 }
@@ -80,25 +104,8 @@ std::vector<std::uint8_t> encode(const ConnectionMessage& message) {
   writer.number(static_cast<std::uint8_t>(message.kind));
   writer.number(std::uint8_t{0});
   writer.number(static_cast<std::uint16_t>(kFixedBytes + length));
-  writer.number(message.space);
-  writer.number(message.port);
-  writer.number(message.status);
-  writer.number(message.pair);
-  writer.number(message.pair_key);
-  writer.number(message.first_packet);
-  writer.number(message.pair_kind);
-  writer.number(message.mtu);
-  writer.number(message.lid);
-  writer.all(message.gid);
-  writer.number(message.responder_resources);
-  writer.number(message.initiator_depth);
-  writer.number(message.flow_control);
-  writer.number(message.retry_count);
-  writer.number(message.rnr_retry_count);
-  writer.number(message.has_shared_queue);
-  writer.number(static_cast<std::uint8_t>(length));
-  writer.endpoint(message.from);
-  writer.endpoint(message.to);
+  const auto data_length = static_cast<std::uint8_t>(length);
+  go_through(writer, message, data_length);
   writer.all(std::span(message.data).first(length));
   return writer.bytes;
 }
@@ -128,25 +135,7 @@ Result<std::optional<ConnectionMessage>> take_message(std::vector<std::uint8_t>&
   ConnectionMessage message;
   message.kind = static_cast<MessageKind>(kind);
   std::uint8_t data_length = 0;
-  reader.number(message.space);
-  reader.number(message.port);
-  reader.number(message.status);
-  reader.number(message.pair);
-  reader.number(message.pair_key);
-  reader.number(message.first_packet);
-  reader.number(message.pair_kind);
-  reader.number(message.mtu);
-  reader.number(message.lid);
-  reader.all(message.gid);
-  reader.number(message.responder_resources);
-  reader.number(message.initiator_depth);
-  reader.number(message.flow_control);
-  reader.number(message.retry_count);
-  reader.number(message.rnr_retry_count);
-  reader.number(message.has_shared_queue);
-  reader.number(data_length);
-  reader.endpoint(message.from);
-  reader.endpoint(message.to);
+  go_through(reader, message, data_length);
   if (reader.rest().size() != data_length || !is_sound(message)) return wrong();
   message.data.assign(reader.rest().begin(), reader.rest().end());
   received.erase(received.begin(),

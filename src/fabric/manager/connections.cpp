@@ -190,8 +190,7 @@ void take_reply(Identifier& id, const ConnectionMessage& reply) {
   }
   id.phase = Phase::answered;
   if (id.shown.pair == nullptr) return add_event(id, EventKind::connect_response, 0, reply);
-  int error = move_pair(id, IBV_QPS_RTR);
-  if (error == 0) error = move_pair(id, IBV_QPS_RTS);
+  int error = let_pair_communicate(id);
   if (error == 0 && !send_message(id, plain_message(MessageKind::ready))) error = ECONNRESET;
   if (error == 0) {
     id.phase = Phase::established;
@@ -434,9 +433,7 @@ int accept(Identifier& id, const ConnectionParameters* given) {
   id.own.has_shared_queue =
       pair != nullptr ? pair->srq != nullptr : given != nullptr && given->has_shared_queue != 0;
   if (pair != nullptr && !id.is_datagram()) {
-    int error = move_pair(id, IBV_QPS_RTR);
-    if (error == 0) error = move_pair(id, IBV_QPS_RTS);
-    if (error != 0) return error;
+    if (const int error = let_pair_communicate(id); error != 0) return error;
   }
   if (!send_message(id, id.own)) return ECONNRESET;
   id.phase = Phase::accepted;

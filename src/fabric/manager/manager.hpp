@@ -137,6 +137,8 @@ ibv_gid gid_of(const AnyAddress& address);
 // pairs.cpp: the queue pairs of identifiers. These return error numbers.
 int attributes_for(const Identifier& id, ibv_qp_attr& attributes, int& mask);
 int move_pair(Identifier& id, ibv_qp_state state);
+// Lets it receive, and then send.
+int let_pair_communicate(Identifier& id);
 int create_pair(Identifier& id, ibv_pd* domain, ibv_qp_init_attr& init);
 void destroy_pair(Identifier& id);
 ibv_ah_attr address_of_other(const Identifier& id);

@@ -100,10 +100,7 @@ int create_extended(Identifier& id, ibv_qp_init_attr_ex& init) {
   id.shown.pair_kind = init.qp_type;
   id.shown.pair = ::ibv_create_qp_ex(id.shown.verbs, &init);
   int error = id.shown.pair == nullptr ? errno : move_pair(id, IBV_QPS_INIT);
-  if (error == 0 && id.is_datagram()) {
-    error = move_pair(id, IBV_QPS_RTR);
-    if (error == 0) error = move_pair(id, IBV_QPS_RTS);
-  }
+  if (error == 0 && id.is_datagram()) error = let_pair_communicate(id);
   if (error != 0) destroy_pair(id);
   return error;
 }
@@ -148,6 +145,11 @@ int move_pair(Identifier& id, ibv_qp_state state) {
   int mask = 0;
   if (const int error = attributes_for(id, attributes, mask); error != 0) return error;
   return ::ibv_modify_qp(id.shown.pair, &attributes, mask);
+}
+
+int let_pair_communicate(Identifier& id) {
+  const int error = move_pair(id, IBV_QPS_RTR);
+  return error != 0 ? error : move_pair(id, IBV_QPS_RTS);
 }
 
 int create_pair(Identifier& id, ibv_pd* domain, ibv_qp_init_attr& init) {
