@@ -115,11 +115,13 @@ class ModelTest(unittest.TestCase):
 
 
 def weak(nodes, ranks, rank_bytes, byte_s=1e-9):
-    node_bytes = ranks * rank_bytes
-    local_s = 0.2 + 0.01 * ranks + byte_s * node_bytes
-    return Weak(nodes, ranks, rank_bytes / 1e6, nodes * node_bytes, 0.1 + 0.02 * ranks,
-                0.01 + 0.001 * ranks + byte_s / 100 * node_bytes, local_s, local_s + 0.3
-                + 4e-9 * nodes * node_bytes, 0.5 + 0.02 * ranks + 2e-9 * nodes * node_bytes)
+    processes = nodes * ranks
+    size_bytes = processes * rank_bytes
+    local_s = 0.2 * nodes + 0.01 * processes + byte_s * size_bytes
+    return Weak(nodes, ranks, rank_bytes / 1e6, size_bytes, 0.1 * nodes + 0.02 * processes,
+                0.01 * nodes + 0.001 * processes + byte_s / 100 * size_bytes, local_s,
+                local_s + 0.3 + 4e-9 * size_bytes,
+                0.5 * nodes + 0.02 * processes + 2e-9 * size_bytes)
 
 
 ROWS = [weak(nodes, ranks, size) for nodes in (1, 2, 4) for ranks in (1, 2, 4)
@@ -129,20 +131,21 @@ ROWS = [weak(nodes, ranks, size) for nodes in (1, 2, 4) for ranks in (1, 2, 4)
 class ExtrapolationTest(unittest.TestCase):
     def test_constants_come_back_from_measurements_made_of_them(self):
         costs = petascale.own_costs(ROWS)
-        self.assertAlmostEqual(costs.launch_s(16), 0.42, 4)
-        self.assertAlmostEqual(costs.local_s(16, 2e10), 0.2 + 0.16 + 20, 4)
-        self.assertAlmostEqual(costs.global_s(16, 2e10, 1e12), 20.36 + 0.3 + 4000, 1)
-        self.assertAlmostEqual(costs.restart_s(16, 1e12), 0.5 + 0.32 + 2000, 1)
-        self.assertAlmostEqual(costs.stop_s(16, 0.0), 0.026, 4)
+        self.assertAlmostEqual(costs.launch_s(1, 16), 0.42, 4)
+        self.assertAlmostEqual(costs.local_s(1, 16, 2e10), 0.2 + 0.16 + 20, 4)
+        self.assertAlmostEqual(costs.global_s(1, 16, 2e10, 1e12), 20.36 + 0.3 + 4000, 1)
+        self.assertAlmostEqual(costs.restart_s(1, 16, 1e12), 0.5 + 0.32 + 2000, 1)
+        self.assertAlmostEqual(costs.stop_s(1, 16, 0.0), 0.026, 4)
         for values in petascale.own_errors(ROWS).values():
             self.assertLess(petascale.rms(values), 1e-3)
 
     def test_another_storage_stands_in_for_that_of_here(self):
         costs = petascale.own_costs(ROWS)
-        self.assertAlmostEqual(costs.global_s(16, 0.0, 1e12,
-                                              byte_s=1e-12) - costs.global_s(16, 0.0, 0.0), 1.0, 4)
-        self.assertAlmostEqual(costs.restart_s(16, 1e12, byte_s=1e-12) - costs.restart_s(16, 0.0),
-                               1.0, 4)
+        node = (1, 16)
+        self.assertAlmostEqual(costs.global_s(*node, 0.0, 1e12, byte_s=1e-12)
+                               - costs.global_s(*node, 0.0, 0.0), 1.0, 4)
+        self.assertAlmostEqual(costs.restart_s(*node, 1e12, byte_s=1e-12)
+                               - costs.restart_s(*node, 0.0), 1.0, 4)
 
     def test_deeper_levels_take_longer_and_the_law_is_the_best_storage(self):
         rows = {row["what"]: row["extrapolated_s"]

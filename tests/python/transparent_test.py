@@ -60,15 +60,6 @@ class WeakScalingTest(unittest.TestCase):
         self.assertIn('id="extrapolated"', page)
         self.assertIn("nominal rate of FDR InfiniBand", page)
 
-    def test_jobs_that_begin_together_end_with_the_last(self):
-        done = []
-        launched.together([lambda i=i: done.append(i) for i in range(4)])
-        self.assertEqual(sorted(done), [0, 1, 2, 3])
-
-    def test_the_failure_of_one_job_is_that_of_all(self):
-        with self.assertRaises(ZeroDivisionError):
-            launched.together([lambda: 0, lambda: 1 // 0])
-
 
 class AgainTest(unittest.TestCase):
     def test_a_port_that_another_program_has_taken_is_tried_again_and_nothing_else(self):

@@ -1,9 +1,7 @@
-"""Launched jobs of the study of transparent checkpoints: one, or several side by
-side as emulated nodes."""
+"""Launched jobs of the study of transparent checkpoints, on one node or several emulated ones."""
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import shutil
 import subprocess
@@ -12,33 +10,39 @@ import time
 from diapause import records
 from diapause.study import options, programs
 
+NAME = programs.NAME
 WAIT_S = 300  # for what another process does, on a machine that may be busy
 ATTEMPTS = 4
 PORT_IN_USE = "Address already in use"
 
 
 class Job:
-    """A launched job in tiers of its own."""
+    """A launched job in tiers of its own; `nodes`: how many emulated ones, None: this machine."""
 
-    def __init__(self, command, directory, where, name):
-        self.name = name
+    def __init__(self, command, directory, where, nodes):
         self.command = str(command.resolve())
         self.directory = directory
         self.where = where
+        self.on = [] if nodes is None else ["--emulated-nodes", str(nodes)]
         config = directory / "diapause.toml"
         config.write_text(where.toml())
         self.settings = {"DIAPAUSE_CONFIG": str(config)}
+        if nodes is not None:
+            # Open MPI fills one node before the next otherwise. Other launchers do not read this.
+            self.settings["OMPI_MCA_rmaps_base_mapping_policy"] = "node"
+
+    def _launch(self, words):
+        return [self.command, "launch", "--name", NAME, *self.on, "--", *words]
 
     def run(self, words):
         """To its end; (seconds, standard output)."""
-        return programs.output_of([self.command, "launch", "--name", self.name, "--", *words],
-                                  self.directory, **self.settings)
+        return programs.output_of(self._launch(words), self.directory, **self.settings)
 
     @contextlib.contextmanager
-    def beside(self, *words):
+    def _beside(self, words):
         """Runs meanwhile, and is ended behind it."""
         with open(self.directory / "said", "w") as said:
-            process = subprocess.Popen([self.command, *words], cwd=self.directory,
+            process = subprocess.Popen(words, cwd=self.directory,
                                        env=programs.environment(**self.settings),
                                        stdin=subprocess.DEVNULL, stdout=said, stderr=said)
             try:
@@ -51,7 +55,7 @@ class Job:
                     process.kill()
                     process.wait()
 
-    def wait_until(self, is_there, process, what):
+    def _wait_until(self, is_there, process, what):
         end_s = time.monotonic() + WAIT_S
         while not is_there():
             if process.poll() is not None or time.monotonic() > end_s:
@@ -60,100 +64,43 @@ class Job:
                     f"{what} did not come to pass: {records.printable(said.strip())}")
             time.sleep(0.1)
 
-    def checkpoint(self, level):
-        """(seconds, what it printed)."""
-        return programs.output_of([self.command, "checkpoint", self.name, "--level", str(level)],
-                                  self.directory, **self.settings)
+    def checkpoints(self, words, start_s, levels):
+        """Launches the program, which ends behind the last checkpoint. For each level (seconds that
+        the command took, fields of the ledger's line)."""
+        with self._beside(self._launch(words)) as process:
+            self._wait_until(self._can_be_asked, process, "the job")
+            time.sleep(1.5 * start_s)  # until its ranks have found each other and compute
+            took_s = [programs.output_of([self.command, "checkpoint", NAME, "--level", str(level)],
+                                         self.directory, **self.settings)[0] for level in levels]
+            self._wait_until(lambda: len(self._lines("checkpoint")) == len(levels), process,
+                             "the line of the last checkpoint")
+            return [(seconds, line.fields)
+                    for seconds, line in zip(took_s, self._lines("checkpoint"))]
 
-    def events(self, what):
-        """The lines of the ledger."""
-        return programs.ledger_of(self.where).events(what)
+    def restart(self):
+        """Restarts the program, which ends when it has gone on. The fields of the ledger's line."""
+        with self._beside([self.command, "restart", *self.on, NAME]) as process:
+            self._wait_until(lambda: self._lines("restart"), process, "the restart")
+            return self._lines("restart")[0].fields
 
     def lose_nodes(self):
         """Removes what lies in the memory of the nodes."""
         for job in self.where.global_.iterdir():
             shutil.rmtree(self.where.memory / job.name, ignore_errors=True)
 
-    def asks(self, *words):
-        """The status of a command about this job."""
-        return subprocess.run([self.command, *words], env=programs.environment(**self.settings),
-                              capture_output=True).returncode
+    def _lines(self, what):
+        return programs.ledger_of(self.where).events(what)
+
+    def _can_be_asked(self):
+        return subprocess.run([self.command, "checkpoint", NAME, "--check"],
+                              env=programs.environment(**self.settings),
+                              capture_output=True).returncode == 0
 
 
 @contextlib.contextmanager
-def job_of(arguments, directory, name=programs.NAME):
+def job_of(arguments, directory, nodes=None):
     with programs.places(options.directory(arguments)) as where:
-        yield Job(arguments.command, directory, where, name)
-
-
-def checkpoint_and_restart(job, words, start_s):
-    name = programs.NAME
-    with job.beside("launch", "--name", name, "--", *words) as process:
-        job.wait_until(lambda: job.asks("checkpoint", name, "--check") == 0, process, "the job")
-        time.sleep(1.5 * start_s)  # until its ranks have found each other and compute
-        took_s, _ = programs.output_of([job.command, "checkpoint", name, "--level", "4"],
-                                       job.directory, **job.settings)
-        job.wait_until(lambda: programs.ledger_of(job.where).events("checkpoint"), process,
-                       "the line of the checkpoint")
-        (taken,) = programs.ledger_of(job.where).events("checkpoint")
-    with job.beside("restart", name) as process:
-        job.wait_until(lambda: programs.ledger_of(job.where).events("restart"), process,
-                       "the restart")
-        (restart,) = programs.ledger_of(job.where).events("restart")
-    return {"checkpoint_s": took_s, "stood_still_s": taken.fields["blocked_s"],
-            "image_bytes": taken.fields["bytes_total"], "restart_s": restart.fields["seconds"]}
-
-
-def together(calls):
-    """Seconds until all of these, begun at once, are done."""
-    begin_s = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
-        for future in [pool.submit(call) for call in calls]:
-            future.result()
-    return time.monotonic() - begin_s
-
-
-@contextlib.contextmanager
-def jobs_of(arguments, nodes, directory):
-    with contextlib.ExitStack() as stack:
-        made = []
-        for node in range(nodes):
-            own = directory / f"node-{node}"
-            own.mkdir(exist_ok=True)
-            made.append(stack.enter_context(job_of(arguments, own, f"{programs.NAME}-{node}")))
-        yield made
-
-
-def checkpoints_at_once(jobs, words, start_s):
-    """The first checkpoint does not count: it asks for the memory of its slot."""
-    with contextlib.ExitStack() as stack:
-        running = [stack.enter_context(job.beside("launch", "--name", job.name, "--", *words))
-                   for job in jobs]
-        for job, process in zip(jobs, running):
-            job.wait_until(lambda job=job: job.asks("checkpoint", job.name, "--check") == 0,
-                           process, "the job")
-        time.sleep(1.5 * start_s)  # until the ranks have found each other and compute
-        seconds = [together([lambda job=job: job.checkpoint(level) for job in jobs])
-                   for level in (1, 1, 4)]
-        for job, process in zip(jobs, running):
-            job.wait_until(lambda job=job: len(job.events("checkpoint")) == 3, process,
-                           "the line of the checkpoint")
-        taken = [job.events("checkpoint") for job in jobs]
-    return {"image_bytes": sum(lines[2].fields["bytes_total"] for lines in taken),
-            "stop_s": max(lines[1].fields["blocked_s"] for lines in taken), "local_s": seconds[1],
-            "global_s": seconds[2]}
-
-
-def restarts_at_once(jobs):
-    with contextlib.ExitStack() as stack:
-        for job in jobs:
-            job.lose_nodes()
-        running = [stack.enter_context(job.beside("restart", job.name)) for job in jobs]
-        for job, process in zip(jobs, running):
-            job.wait_until(lambda job=job: job.events("restart"), process, "the restart")
-        lines = [job.events("restart")[0].fields for job in jobs]
-    return {"restart_s": max(line["seconds"] for line in lines),
-            "restart_level": min(line["level"] for line in lines)}
+        yield Job(arguments.command, directory, where, nodes)
 
 
 def again(measure, *arguments):

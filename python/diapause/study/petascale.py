@@ -308,8 +308,8 @@ def overhead_errors():
 
 @dataclasses.dataclass(frozen=True)
 class Weak:
-    """A measurement of here: so many emulated nodes, each a launched job with so many processes,
-    checkpointed at once."""
+    """A measurement of here: a launched job with so many processes on each of so many emulated
+    nodes."""
 
     nodes: int
     ranks: int  # processes of a node
@@ -321,17 +321,21 @@ class Weak:
     global_s: float  # of level 4
     restart_s: float  # from the global directory, as if all nodes were lost
 
+    @property
+    def processes(self):
+        return self.nodes * self.ranks
+
 
 @dataclasses.dataclass(frozen=True)
 class OwnCosts:
-    """Of our checkpoints, by measurements of here. Each node works by itself,
-    and all share the storage:
+    """Of our checkpoints, by measurements of here, where emulated nodes share one machine, so that
+    it does the work of all of them. A node that has a machine to itself counts as one of them:
 
-    launch  = a + b r                   r: processes of a node
-    stop    = a + b r + c s             s: bytes of a node
-    local   = a + b r + c s             level 1
-    global  = local + a + S / rate      level 4, S: bytes of all nodes
-    restart = a + b r + S / rate
+    launch  = a n + b p            n: nodes of a machine
+    stop    = a n + b p + c s      p: processes of a machine
+    local   = a n + b p + c s      s: bytes of a machine
+    global  = local + a + S / rate      S: bytes of all nodes
+    restart = a n + b p + S / rate
     """
 
     launch: tuple
@@ -340,24 +344,25 @@ class OwnCosts:
     more_of_global: tuple
     restart: tuple
 
-    def launch_s(self, ranks):
-        return float(np.dot(self.launch, (1, ranks)))
+    def launch_s(self, nodes, processes):
+        return float(np.dot(self.launch, (nodes, processes)))
 
-    def stop_s(self, ranks, node_bytes):
-        return float(np.dot(self.stop, (1, ranks, node_bytes)))
+    def stop_s(self, nodes, processes, here_bytes):
+        return float(np.dot(self.stop, (nodes, processes, here_bytes)))
 
-    def local_s(self, ranks, node_bytes):
-        return float(np.dot(self.local, (1, ranks, node_bytes)))
+    def local_s(self, nodes, processes, here_bytes):
+        return float(np.dot(self.local, (nodes, processes, here_bytes)))
 
-    def global_s(self, ranks, node_bytes, size_bytes, byte_s=None):
+    def global_s(self, nodes, processes, here_bytes, size_bytes, byte_s=None):
         """`byte_s`: seconds of a byte, in place of those of the storage here."""
         first, here_s = self.more_of_global
-        return (self.local_s(ranks, node_bytes) + first
+        return (self.local_s(nodes, processes, here_bytes) + first
                 + (here_s if byte_s is None else byte_s) * size_bytes)
 
-    def restart_s(self, ranks, size_bytes, byte_s=None):
-        first, of_rank, here_s = self.restart
-        return first + of_rank * ranks + (here_s if byte_s is None else byte_s) * size_bytes
+    def restart_s(self, nodes, processes, size_bytes, byte_s=None):
+        of_node, of_process, here_s = self.restart
+        return (of_node * nodes + of_process * processes
+                + (here_s if byte_s is None else byte_s) * size_bytes)
 
 
 def own_costs(rows):
@@ -368,14 +373,13 @@ def own_costs(rows):
         return tuple(map(float, least_squares(terms, seconds,
                                               max(float(np.median(np.abs(seconds))) / 10, TINY_S))))
 
-    node = [(1.0, row.ranks, row.size_bytes / row.nodes) for row in rows]
-    return OwnCosts(fit([(1.0, row.ranks) for row in rows], [row.launch_s for row in rows]),
-                    fit(node, [row.stop_s for row in rows]),
-                    fit(node, [row.local_s for row in rows]),
+    machine = [(row.nodes, row.processes, row.size_bytes) for row in rows]
+    return OwnCosts(fit([terms[:2] for terms in machine], [row.launch_s for row in rows]),
+                    fit(machine, [row.stop_s for row in rows]),
+                    fit(machine, [row.local_s for row in rows]),
                     fit([(1.0, row.size_bytes) for row in rows],
                         [row.global_s - row.local_s for row in rows]),
-                    fit([(1.0, row.ranks, row.size_bytes) for row in rows],
-                        [row.restart_s for row in rows]))
+                    fit(machine, [row.restart_s for row in rows]))
 
 
 def own_errors(rows):
@@ -384,10 +388,10 @@ def own_errors(rows):
     found = {"local": [], "global": [], "restart": []}
     for i, row in enumerate(rows):
         costs = own_costs(rows[:i] + rows[i + 1:])
-        node_bytes = row.size_bytes / row.nodes
-        for what, seconds in (("local", costs.local_s(row.ranks, node_bytes)),
-                              ("global", costs.global_s(row.ranks, node_bytes, row.size_bytes)),
-                              ("restart", costs.restart_s(row.ranks, row.size_bytes))):
+        machine = (row.nodes, row.processes, row.size_bytes)
+        for what, seconds in (("local", costs.local_s(*machine)),
+                              ("global", costs.global_s(*machine, row.size_bytes)),
+                              ("restart", costs.restart_s(*machine))):
             found[what].append(100 * (seconds / getattr(row, f"{what}_s") - 1))
     return found
 
@@ -397,12 +401,13 @@ UNKNOWN = "not known: the measurements here do not tell this cost"
 NETWORK_BYTES_PER_S = 4 * 14.0625e9 * 64 / 66 / 8
 ASSUMPTIONS = (
     f"{LARGEST} processes, {PER_NODE} of a node, with 38 TB in images of equal size, as published.",
-    "Each node takes as long as a node of here: its memory has the rate of the memory here, and "
-    "costs are linear far beyond the measured sizes and numbers of processes. The emulated nodes "
-    "shared the processors of one machine.",
-    "No time for the nodes to agree, which is under a millisecond a step (docs/scaling.md), and "
-    "none for the connections between them, which would have to be drained and made again: the "
-    "emulated nodes are jobs of their own, side by side on this machine.",
+    "Each node takes as long as this machine does for one node: its memory has the rate of the "
+    "memory here, and costs are linear far beyond the measured sizes and numbers of processes.",
+    "The emulated nodes shared the processors of one machine, so that the time of all of them is "
+    "that of their sum; nodes with machines of their own work at once.",
+    "Agreeing and the connections between nodes cost a node what they cost here, where there are "
+    "few. A step of agreement of 10,000 nodes takes under a millisecond (docs/scaling.md); "
+    "connections of each process with more others than here are not counted.",
     f"Levels 2 and 3 send the data of a node once, at {NETWORK_BYTES_PER_S / GB:.1f} GB/s of a "
     "node, the nominal rate of FDR InfiniBand; computing parity takes no longer than sending. "
     "Neither is measured here.",
@@ -414,21 +419,22 @@ def extrapolated(costs, processes=LARGEST, size_bytes=LARGEST_BYTES, per_node=PE
     """Computes what a checkpoint of each level, and a restart, would take with our costs. Returns
     rows of seconds, with None where they are not known, and the assumptions."""
     node_bytes = size_bytes * per_node / processes
-    local_s = costs.local_s(per_node, node_bytes)
+    node = (1, per_node, node_bytes)
+    local_s = costs.local_s(*node)
     sent_s = node_bytes / NETWORK_BYTES_PER_S
     law_s = 1 / machines()[STAMPEDE].storage_bytes_per_s
     theirs = fitted(dumps())
     write_s, read_s = theirs.write_s + theirs.contention_s * processes, theirs.read_s
-    rows = [("launch", costs.launch_s(per_node), "constants measured here"),
-            ("the job stands still", costs.stop_s(per_node, node_bytes), "constants measured here"),
+    rows = [("launch", costs.launch_s(1, per_node), "constants measured here"),
+            ("the job stands still", costs.stop_s(*node), "constants measured here"),
             ("level 1", local_s, "constants measured here"),
             ("level 2", local_s + sent_s, "level 1, and an assumed network"),
             ("level 3", local_s + sent_s, "level 1, and an assumed network")]
     for name, first, second in (("storage by the law", law_s, law_s),
                                 ("storage as the published dumps used it", write_s, read_s)):
-        rows += [(f"level 4, {name}", costs.global_s(per_node, node_bytes, size_bytes, first),
+        rows += [(f"level 4, {name}", costs.global_s(*node, size_bytes, first),
                   "level 1, and assumed storage"),
-                 (f"restart, {name}", costs.restart_s(per_node, size_bytes, second),
+                 (f"restart, {name}", costs.restart_s(1, per_node, size_bytes, second),
                   "constants measured here, and assumed storage")]
     told = []
     for what, seconds, why in rows:
