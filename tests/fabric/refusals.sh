@@ -12,9 +12,13 @@ make_adapters 10.77.0.1 10.77.0.2
 refused() {
   local expected=$1
   shift
-  rm -f go
+  rm -f go held
   "$diapause" launch -n holds -- "$@" &
   local job=$!
+  until [ -e held ]; do
+    kill -0 $job || exit 1
+    sleep 0.1
+  done
   for try in $(seq 50); do
     "$diapause" checkpoint holds >answer 2>&1 && { echo "a checkpoint was taken of: $*"; exit 1; }
     grep -q 'has /dev/' answer && break

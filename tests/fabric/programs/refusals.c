@@ -2,7 +2,7 @@
 // granted.
 //
 //   refusals DEVICE            asks
-//   refusals DEVICE hold       has the adapter open until the file "go" appears
+//   refusals DEVICE hold       has the adapter open, makes the file "held", and waits for the file "go"
 //   refusals DEVICE hold cm    the same, and a channel of librdmacm
 #include <dlfcn.h>
 #include <errno.h>
@@ -92,6 +92,8 @@ static void hold(int with_connections) {
     void* (*make_channel)(void) = (void* (*)(void))dlsym(library, "rdma_create_event_channel");
     must(make_channel != NULL && make_channel() != NULL, "making a channel of librdmacm");
   }
+  FILE* const held = fopen("held", "w");
+  must(held != NULL && fclose(held) == 0, "making the file held");
   while (access("go", F_OK) != 0) usleep(10000);
 }
 
