@@ -18,7 +18,7 @@ long times_waited() {
 TEST(RateLimiter, LetsNoMoreThroughThanItsRate) {
   RateLimiter limiter(1e6);
   const double start_s = monotonic_s();
-  for (int i = 0; i < 6; ++i) limiter.pass(10'000);
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(limiter.pass(10'000));
   // The first passes at once, and each delays the next by 10 ms.
   EXPECT_GE(monotonic_s() - start_s, 0.05);
 }
@@ -26,8 +26,27 @@ TEST(RateLimiter, LetsNoMoreThroughThanItsRate) {
 TEST(RateLimiter, WithoutARateNeverWaits) {
   RateLimiter limiter(0);
   const long before = times_waited();
-  for (int i = 0; i < 1000; ++i) limiter.pass(std::uint64_t{1} << 40);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limiter.pass(std::uint64_t{1} << 40));
   EXPECT_EQ(times_waited(), before);
+}
+
+TEST(RateLimiter, LetsNothingThroughOnceTheStreamIsGivenUp) {
+  RateLimiter limiter(0);
+  bool is_given_up = false;
+  limiter.give_up_when([&] { return is_given_up; });
+  EXPECT_TRUE(limiter.pass(1));
+  is_given_up = true;
+  const Status passed = limiter.pass(1);
+  ASSERT_FALSE(passed);
+  EXPECT_EQ(passed.error().code, Code::off);
+}
+
+TEST(RateLimiter, WakesUpWhenTheStreamIsGivenUp) {
+  RateLimiter limiter(1);
+  int asked = 0;
+  limiter.give_up_when([&] { return ++asked == 4; });
+  EXPECT_TRUE(limiter.pass(std::uint64_t{1} << 40));
+  EXPECT_FALSE(limiter.pass(1));  // it would have to wait for thousands of years
 }
 
 }  // namespace

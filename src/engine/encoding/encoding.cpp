@@ -69,7 +69,7 @@ class Encoding::ImageWriter {
   }
 
   Status add_block(ByteView block) {
-    limiter_->pass(block.size());
+    DIAPAUSE_TRY(limiter_->pass(block.size()));
     DIAPAUSE_TRY(stream_.append(block));
     current().block_checksums.push_back(format::checksum64(block));
     current().stored_bytes += block.size();

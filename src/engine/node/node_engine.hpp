@@ -85,8 +85,12 @@ class NodeEngine {
   // it is written. Collective.
   void end_period();
 
-  // `asked` is called between steps. Once it returns true on any rank, no further step runs.
-  void give_up_when(std::function<bool()> asked) { is_given_up_ = std::move(asked); }
+  // `asked` is called between steps, and within the writing of level 4. Once it returns true on any
+  // rank, the step that writes level 4 fails, and no further step runs.
+  void give_up_when(std::function<bool()> asked) {
+    flush_limiter_.give_up_when(asked);
+    is_given_up_ = std::move(asked);
+  }
 
   // Ends the job: no later start begins from its versions, and they are removed, except as
   // finish.keep says. Only destruction may follow. Collective.

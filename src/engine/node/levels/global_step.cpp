@@ -15,7 +15,7 @@ class LimitedBytes : public ByteSource {
   LimitedBytes(ByteSource& bytes, sys::RateLimiter& limiter) : bytes_(bytes), limiter_(limiter) {}
   std::uint64_t size() const override { return bytes_.size(); }
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
-    limiter_.pass(scratch.size());
+    DIAPAUSE_TRY(limiter_.pass(scratch.size()));
     return bytes_.view(offset, scratch);
   }
 
