@@ -162,8 +162,8 @@ def refusals(arguments):
 
 def stress(arguments):
     """The same, hundreds of times."""
-    for options in ("", "threads extended"):
-        run_checkpoints(arguments, options, limit_s=STRESS_S, messages=80000, rounds=10,
+    for options, messages in (("", 80000), ("threads extended", 50000)):
+        run_checkpoints(arguments, options, limit_s=STRESS_S, messages=messages, rounds=10,
                         checkpoints=12)
 
 
