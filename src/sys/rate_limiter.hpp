@@ -23,7 +23,7 @@ class RateLimiter {
  private:
   double bytes_per_s_;
   std::function<bool()> is_given_up_;  // empty if it never is
-  double next_s_ = 0;  // when the next byte may pass
+  double next_s_ = 0;                  // when the next byte may pass
 };
 
 }  // namespace diapause::sys

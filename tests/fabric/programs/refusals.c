@@ -2,7 +2,7 @@
 // granted.
 //
 //   refusals DEVICE            asks
-//   refusals DEVICE hold       has the adapter open, makes the file "held", and waits for the file "go"
+//   refusals DEVICE hold       makes the file "held" with the adapter open, and waits for "go"
 //   refusals DEVICE hold cm    the same, and a channel of librdmacm
 #include <dlfcn.h>
 #include <errno.h>
