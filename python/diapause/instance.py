@@ -123,8 +123,7 @@ class Instance:
                 status = self._library.diapause_close(handle)
             else:
                 status = self._library.diapause_close_within(handle, limit_s)
-            self._regions.clear()
-            _OPEN.discard(self)
+            self._let_go()
             self._check(status)
 
     def finish(self) -> None:
@@ -134,8 +133,7 @@ class Instance:
         with self._lock:
             handle, self._handle = self._open(), None
             status = self._library.diapause_finish(handle)
-            self._regions.clear()
-            _OPEN.discard(self)
+            self._let_go()
             self._check(status)
 
     @property
@@ -395,6 +393,12 @@ class Instance:
         if self._handle is None:
             raise failure(ARGUMENT, "the instance is closed")
         return self._handle
+
+    def _let_go(self) -> None:
+        """Holds nothing of the program's any more: the library has closed the instance."""
+        for held in (self._regions, self._attributes, self._states):
+            held.clear()
+        _OPEN.discard(self)
 
     def _call(self, function: str, *arguments: Any) -> None:
         with self._lock:

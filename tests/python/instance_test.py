@@ -485,6 +485,15 @@ class Running(InADirectory):
             run.finish()  # the job would go on from its versions
         run.close()
 
+    def test_a_closed_instance_says_so_whatever_it_has_protected(self):
+        items, state = {"list": numpy.arange(4)}, {"seed": 1}
+        with self.open() as run:
+            run.protect_attribute(items, "list")
+            run.protect_state(state)
+        for call in (lambda: run.checkpoint(1), lambda: run.snapshot(1), run.restart):
+            with self.assertRaisesRegex(diapause.ArgumentError, "closed"):
+                call()
+
     def test_statuses_are_exceptions_with_the_text_of_the_library(self):
         with self.open() as run:
             with self.assertRaisesRegex(diapause.NotFoundError, "7") as caught:
