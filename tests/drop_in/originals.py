@@ -26,7 +26,7 @@ KILL = "after a kill"
 LOSS = "after the loss of a node"
 COLUMNS = (BUILD, RUN, KILL, LOSS)
 HEADERS = {"fti": "include", "scr": "src", "veloc": "include"}  # folders of a checkout
-LIMIT_S = 1800  # for one run, on a busy machine
+LIMIT_S = 7200  # for one run, on a busy machine
 COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f90": "mpifort", ".F90": "mpifort", ".F": "mpifort"}
 
 
