@@ -160,13 +160,13 @@ int diapause_stored_find_sized(const diapause_t* instance, const char* region,
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(info, "the place for the description"));
     DIAPAUSE_TRY(need(region, "the region's name"));
-    DIAPAUSE_TRY_ASSIGN(const auto* index, stored(instance));
-    for (const auto& candidate : index->regions) {
-      if (candidate.name != region) continue;
-      copy_out(in_c(candidate), info, info_bytes);
-      return {};
-    }
-    return fail(Code::not_found, fmt::format("the stored version holds no region '{}'", region));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(stored(instance));
+    const auto* const found = engine->find_stored(region);
+    if (found == nullptr)
+      return fail(Code::not_found, fmt::format("the stored version holds no region '{}'", region));
+    copy_out(in_c(*found), info, info_bytes);
+    return {};
   });
 }
 

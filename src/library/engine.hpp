@@ -184,6 +184,11 @@ class Engine {
   const format::ImageIndex* stored() const {
     return session_->is_open() ? &session_->get().image().index() : nullptr;
   }
+  // Returns a stored region of the open restart; null if there is none of that name.
+  const format::Region* find_stored(const std::string& region) {
+    const auto place = session_->find_stored(region);
+    return place ? &stored()->regions[*place] : nullptr;
+  }
   const std::string& restart_reason() const { return session_->reason(); }
 
   Status inject_bit_flip(const std::string& region, std::uint64_t element, std::uint32_t bit) {

@@ -63,6 +63,7 @@ Status RestartSession::begin(const WantedVersion& wanted) {
   auto found = search.run();
   reason_ = search.reason();
   if (!found) return fail(for_now(found.error()));
+  stored_names_.reset();
   restart_.emplace(std::move(*found));
   if (wanted.purpose != engine::Purpose::place) reject_damaged();
   begin_scrub();
@@ -146,6 +147,7 @@ Status RestartSession::deliver(const std::vector<std::byte*>& targets) {
     }
     again->needs_healing = true;
     again->phases.insert(again->phases.begin(), fetched.phases.begin(), fetched.phases.end());
+    stored_names_.reset();
     fetched = std::move(*again);
   }
 }
@@ -166,20 +168,27 @@ void RestartSession::leave() {
   lost_.emplace(restart_->fetched.manifest.version, *restart_->lost);
   account();
   host_.pin(std::nullopt);
-  restart_.reset();
+  end();
+}
+
+std::optional<std::size_t> RestartSession::find_stored(const std::string& region) {
+  if (!stored_names_) {
+    stored_names_.emplace(restart_->image().index().regions);
+    next_stored_ = 0;
+  }
+  const auto place = stored_names_->find(region, next_stored_);
+  if (place) next_stored_ = *place + 1;
+  return place;
 }
 
 Result<std::byte*> RestartSession::map(const std::string& region) {
   DIAPAUSE_TRY(check_open("regions are mapped between its begin and its end"));
-  const std::vector<format::Region>& stored = restart_->image().index().regions;
-  const auto found = std::ranges::find(stored, region, &format::Region::name);
-  if (found == stored.end()) {
+  const std::optional<std::size_t> place = find_stored(region);
+  if (!place) {
     return fail(Code::not_found, fmt::format("version {} holds no region '{}'",
                                              restart_->fetched.manifest.version.number, region));
   }
-  DIAPAUSE_TRY_ASSIGN(
-      sys::PrivateMemory memory,
-      restart_->image().own_memory(static_cast<std::size_t>(found - stored.begin())));
+  DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory, restart_->image().own_memory(*place));
   std::byte* const data = memory.bytes().data();
   mapped_.emplace(data, std::move(memory));
   return data;

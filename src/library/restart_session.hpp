@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/name_search.hpp"
 #include "engine/host/host.hpp"
 #include "engine/restart/fetch.hpp"
 #include "engine/restart/scrub.hpp"
@@ -41,7 +42,10 @@ class RestartSession {
   // Leaves the phases of the restart to the account of energy. The restart is open until end().
   void account();
   // Ends the restart. The version stays pinned.
-  void end() { restart_.reset(); }
+  void end() {
+    stored_names_.reset();
+    restart_.reset();
+  }
   // Ends the restart of a version that is lost.
   void leave();
 
@@ -49,6 +53,8 @@ class RestartSession {
   // The open restart.
   engine::Restart& get() { return *restart_; }
   const engine::Restart& get() const { return *restart_; }
+  // Returns the place of the region of that name in the index of the open restart, if it is there.
+  std::optional<std::size_t> find_stored(const std::string& region);
   // Code::argument if no restart is open; `what_for` says what the program must do before.
   Status check_open(const char* what_for) const;
   // A line for each version that the last begin() passed over.
@@ -78,6 +84,8 @@ class RestartSession {
   RegionTable& regions_;
   const AgainNote& again_note_;
   std::optional<engine::Restart> restart_;
+  std::optional<NameSearch<format::Region>> stored_names_;  // of its image, once one was looked for
+  std::size_t next_stored_ = 0;  // programs ask, as a rule, in the order in which they are stored
   LostVersions lost_;
   std::string reason_;
   std::map<std::byte*, sys::PrivateMemory> mapped_;  // by the address of the first byte

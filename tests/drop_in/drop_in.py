@@ -427,6 +427,13 @@ def ftis_functions_do_what_programs_lean_on(site):
         expect_equal(restart_of(configuration)[0], 0, "failure, after the end")
 
 
+def very_many_variables_of_fti_are_recovered(site):
+    """A search through all of them for each would take minutes, and the run fails then."""
+    with Place(site, ranks=1) as place:
+        place.run("fti_many", fti_configuration(place, "many.fti", group_size=1),
+                  environment=fti_environment(place), messages=MPI_NOTICE)
+
+
 def ftis_global_datasets_are_recovered_on_other_numbers_of_ranks(site):
     with Place(site, ranks=RANKS) as place:
         keys = {"ckpt_io": 5, "h5_single_file_enable": 1, "verbosity": 2}
@@ -534,7 +541,7 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
             expect(key in run.stderr.read_text(), f"{key} = {value}: no message names it")
 
 
-BEGINNINGS = ("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_", "habits_")
+BEGINNINGS = ("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_", "habits_", "very_")
 TESTS = {name: function for name, function in list(globals().items())
          if name.startswith(BEGINNINGS)}
 
