@@ -235,11 +235,16 @@ def a_program_on_one_node_has_level_1_instead_of_those_that_need_several(site):
 
 
 def a_fortran_program_of_scr_goes_on(site):
-    need_fortran(site, "scr_fortran")
+    for program in ("scr_fortran", "scr_module"):
+        fortran_goes_on(site, program)
+
+
+def fortran_goes_on(site, program):
+    need_fortran(site, program)
     with Place(site, ranks=RANKS) as place:
         environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         for run in range(3):
-            place.run("scr_fortran", run, environment=environment, messages=(*MPI_NOTICE, "^scr: "))
+            place.run(program, run, environment=environment, messages=(*MPI_NOTICE, "^scr: "))
         for rank in range(RANKS):
             expect_equal((place.path / f"count.3/rank_{rank}").read_text().strip(), "3",
                          "the last output")

@@ -89,9 +89,10 @@ def promised_files(libdir, build, mpi, fortran):
         files |= {path.relative_to(REPOSITORY).as_posix()
                   for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
         files |= drop_in_files()
-        files |= ({"drop-in/fti/lib/libfti_f90.so", "drop-in/fti/include/fti.mod",
-                   "drop-in/fti/mod/fti.mod"} if fortran
-                  else set())
+        if fortran:
+            files |= {"drop-in/fti/lib/libfti_f90.so"}
+            files |= {f"drop-in/{module}" for folder in ("include", "mod")
+                      for module in (f"fti/{folder}/fti.mod", f"scr/{folder}/scrf.mod")}
     # They are installed where there is a libibverbs to stand in for.
     verbs = ["libibverbs.so.1", "librdmacm.so.1", "libdiapause_verbs.so",
              "libdiapause_real_ibverbs.so.1"]

@@ -1,9 +1,15 @@
 ! SCR's subroutines for Fortran: each run goes on from the number that the last one has left, and prints only what is refused.
+! Built twice, with the module `scrf` and with the file that programs include.
 ! scr_fortran EXPECTED
 program scr_fortran
   use mpi
+#ifdef WITH_MODULE
+  use scrf
+  implicit none
+#else
   implicit none
   include 'scrf.h'
+#endif
   character(len=SCR_MAX_FILENAME) :: name, path
   character(len=80) :: own, argument, value
   integer :: error, rank, there, number, expected, due
