@@ -61,6 +61,11 @@ bool VelocClient::close() {
 bool VelocClient::mem_protect(int id, void* ptr, size_t count, size_t base_size,
                               const std::string& name) {
   return succeeds([&] {
+    if (base_size != 0 && count > std::numeric_limits<std::ptrdiff_t>::max() / base_size) {
+      throw Failure("region " + std::to_string(id) + ": " + std::to_string(count) +
+                    " elements of " + std::to_string(base_size) +
+                    " bytes are more than there can be");
+    }
     if (ptr == nullptr && count * base_size != 0)
       throw Failure("region " + std::to_string(id) + " is NULL");
     const Block block = base_size == 0 ? Block{} : Block{ptr, count, base_size, DIAPAUSE_BYTES};
@@ -308,12 +313,12 @@ bool VelocClient::restart_end(bool success) {
 }
 
 VelocClient::Dated& VelocClient::job_of(const std::string& name) {
-  Dated& dated = jobs_[name];
-  if (dated.job) return dated;
+  if (const auto known = jobs_.find(name); known != jobs_.end()) return known->second;
   const std::string full_name = comm_ != MPI_COMM_NULL ? name : name + "." + std::to_string(rank_);
+  Dated dated;
   dated.job = std::make_unique<Job>(comm_, full_name, configuration_.settings);
   dated.ec_s = dated.persistent_s = started_s_;
-  return dated;
+  return jobs_.emplace(name, std::move(dated)).first->second;
 }
 
 VelocClient::Regions& VelocClient::regions_of(const std::string& name) {

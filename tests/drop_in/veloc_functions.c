@@ -128,6 +128,23 @@ static void the_newest_at_or_below_a_number_is_found(void) {
   VELOC_Mem_clear();
 }
 
+/* A region that is refused is not protected, and a checkpoint that could not even be begun is not
+ * waited for. */
+static void what_is_refused_harms_nothing_else(void) {
+  static const char too_long[] =
+      "a-name-of-more-than-the-64-bytes-that-the-name-of-a-job-may-have-at-most";
+  int step = 3;
+  EXPECT(VELOC_Mem_protect(1, &step, 1, sizeof step) == VELOC_SUCCESS);
+  EXPECT(VELOC_Mem_protect(2, &step, (size_t)-1, sizeof step) == VELOC_FAILURE);
+  EXPECT(VELOC_Mem_protect(3, NULL, 1, sizeof step) == VELOC_FAILURE);
+  EXPECT(VELOC_Checkpoint(too_long, 1) == VELOC_FAILURE);
+  EXPECT(VELOC_Restart_test(too_long, 0) == -1);
+  EXPECT(VELOC_Checkpoint_wait() == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_finished() == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint("sound", 1) == VELOC_SUCCESS && VELOC_Restart_test("sound", 0) == 1);
+  VELOC_Mem_clear();
+}
+
 int main(int argc, char** argv) {
   EXPECT(argc == 2);
   EXPECT(VELOC_Checkpoint("early", 1) == VELOC_FAILURE);
@@ -138,6 +155,7 @@ int main(int argc, char** argv) {
   regions_of_a_name_go_with_its_checkpoints();
   memory_may_be_larger_than_what_is_stored_and_not_smaller();
   the_newest_at_or_below_a_number_is_found();
+  what_is_refused_harms_nothing_else();
   EXPECT(VELOC_Finalize(1) == VELOC_SUCCESS);
   EXPECT(VELOC_Finalize(1) == VELOC_FAILURE);
   return 0;
