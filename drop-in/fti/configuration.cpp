@@ -38,6 +38,7 @@ constexpr std::array kKnown = {"basic.ckpt_dir",
                                "basic.h5_single_file_dir",
                                "basic.h5_single_file_prefix",
                                "basic.h5_single_file_keep",
+                               "basic.enable_staging",
                                "restart.failure",
                                "restart.exec_id",
                                "injection.rank",
@@ -50,8 +51,8 @@ constexpr std::array kKnown = {"basic.ckpt_dir",
 // Beginnings of keys that say how FTI does its work, which Diapause does in its own way.
 constexpr std::array kWithoutMeaning = {
     "basic.meta_dir",       "basic.glbl_stash_dir",      "basic.inline_l",
-    "basic.max_sync_intv",  "basic.enable_staging",      "basic.dcp_",
-    "basic.max_var_id",     "basic.cacheddcp",           "basic.h5_single_file_inline",
+    "basic.max_sync_intv",  "basic.dcp_",                "basic.max_var_id",
+    "basic.cacheddcp",      "basic.h5_single_file_inline",
     "advanced.block_size",  "advanced.transfer_size",    "advanced.mpi_tag",
     "advanced.ckpt_tag",    "advanced.stage_tag",        "advanced.final_tag",
     "advanced.general_tag", "advanced.gpu_host_bufsize", "advanced.lustre_"};
@@ -254,6 +255,7 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   configuration.has_heads = keys.flag("basic", "head");
   configuration.keeps_heads_alive = keys.is_on("basic", "keep_heads_alive");
   configuration.keeps_last = keys.flag("basic", "keep_last_ckpt");
+  configuration.has_staging = keys.is_on("basic", "enable_staging");
   configuration.keeps_all_of_level4 = keys.is_on("basic", "keep_l4_ckpt");
   configuration.flips = {keys.number("injection", "rank", 0, 0, kMost),
                          keys.number("injection", "index", 0, 0, kMost),

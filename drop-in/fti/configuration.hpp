@@ -29,6 +29,7 @@ struct FtiConfiguration {
   bool keeps_heads_alive = false;
   bool keeps_last = false;
   bool keeps_all_of_level4 = false;
+  bool has_staging = false;
   std::vector<std::string> remarks;  // for the log: keys that change nothing here
   FtiSharedConfiguration shared;
 

@@ -249,7 +249,7 @@ int FTI_SendFile(const char* lpath, const char* rpath) {
 }
 
 int FTI_GetStageStatus(int ID) {
-  return answer(FTI_SI_NINI, [&](FtiRun& r) { return r.stage_status(ID); });
+  return answer(FTI_NSCS, [&](FtiRun& r) { return r.stage_status(ID); });
 }
 
 int FTI_InitType(fti_id_t* type, int size) {

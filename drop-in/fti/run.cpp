@@ -403,6 +403,7 @@ bool FtiRun::flip_bit(int id) {
 }
 
 std::string FtiRun::stage_directory() const {
+  check_staging();
   const std::filesystem::path folder = std::filesystem::path(configuration_.local_dir) /
                                        ("stage-" + execution_id_) / std::to_string(rank_);
   std::filesystem::create_directories(folder);
@@ -412,6 +413,7 @@ std::string FtiRun::stage_directory() const {
 // The file is where it is to be, whole, or it is not there at all; then it is gone from where it
 // was.
 int FtiRun::send_file(const std::string& from, const std::string& to) {
+  check_staging();
   std::error_code error;
   const std::string next = to + ".next";
   bool has_arrived = std::filesystem::copy_file(
@@ -423,20 +425,30 @@ int FtiRun::send_file(const std::string& from, const std::string& to) {
   } else {
     std::filesystem::remove(from, error);
   }
+  // FTI itself stages in the call where it has no heads, and the call tells how that went.
+  if (!has_arrived && !configuration_.has_heads) return FTI_NSCS;
   sent_.push_back(has_arrived);
   return static_cast<int>(sent_.size()) - 1;
 }
 
+void FtiRun::check_staging() const {
+  if (!configuration_.has_staging)
+    throw Failure("nothing is staged: [basic] enable_staging is not 1");
+}
+
 int FtiRun::stage_status(int number) const {
+  check_staging();
   if (number < 0 || static_cast<std::size_t>(number) >= sent_.size()) return FTI_SI_NINI;
   return sent_[static_cast<std::size_t>(number)] ? FTI_SI_SCES : FTI_SI_FAIL;
 }
 
 void FtiRun::finish() {
   shared_.reset();  // its versions stay
-  if (!sent_.empty()) {
+  if (configuration_.has_staging) {
     std::error_code ignored;  // other files that the program has left there are its own business
-    std::filesystem::remove(stage_directory(), ignored);
+    const std::filesystem::path folder = stage_directory();
+    std::filesystem::remove(folder, ignored);
+    std::filesystem::remove(folder.parent_path(), ignored);  // by the last of the node
   }
   const bool keeps = configuration_.keeps_last && job_->has_last();
   if (keeps) {

@@ -109,6 +109,7 @@ class FtiRun {
   static Block placed(const FtiVariable& variable);
   Blocks blocks() const;
   void check_fits(int id, const FtiVariable& variable) const;
+  void check_staging() const;
   void read_stored_names();
   void set_restart(int failure);
   void tell(const std::string& text) const;

@@ -412,6 +412,7 @@ def ftis_functions_do_what_programs_lean_on(site):
     with Place(site, ranks=RANKS) as place:
         configuration = fti_configuration(
             place, "functions.fti", verbosity=1, inline_l2=1, grup_size=2, keep_l4_ckpt="no",
+            enable_staging=1,
             injection={"rank": 1, "index": 3, "position": 62, "number": 1})
         messages = (*MPI_NOTICE, "^fti: ")
         staged = place.path / "staged"

@@ -195,8 +195,8 @@ int FTI_FinalizeICP();
 int FTI_BitFlip(int datasetID);
 
 /* Files of the program's own, written into the stage directory and moved to `rpath`: a number for
- * FTI_GetStageStatus.
- */
+ * FTI_GetStageStatus. FTI_NSCS without `enable_staging`, and where a file cannot be moved and there
+ * is no head. */
 int FTI_GetStageDir(char* stageDir, int maxLen);
 int FTI_SendFile(const char* lpath, const char* rpath);
 int FTI_GetStageStatus(int ID);
