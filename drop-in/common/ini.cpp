@@ -2,9 +2,11 @@
 
 #include <cctype>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace diapause::drop_in {
 namespace {
@@ -50,6 +52,9 @@ long whole_number(const std::string& text, const std::string& what) {
 }
 
 Ini Ini::read(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none))
+    throw std::runtime_error(path + ": this is a directory, and no configuration file");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof();

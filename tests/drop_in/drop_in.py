@@ -545,6 +545,11 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
                               environment=fti_environment(place))
             expect_equal(run.process.wait(120), 3, f"exit status with {key} = {value}")
             expect(key in run.stderr.read_text(), f"{key} = {value}: no message names it")
+        run = place.start("fti_solver", place.path, 1, 100, "never",
+                          environment=fti_environment(place))
+        expect_equal(run.process.wait(120), 3, "exit status with a directory")
+        expect(f"{place.path}: this is a directory" in run.stderr.read_text(),
+               "no message says that it is a directory")
 
 
 BEGINNINGS = ("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_", "habits_", "very_")
