@@ -49,13 +49,15 @@ constexpr std::array kKnown = {"basic.ckpt_dir",
                                "advanced.local_test",
                                "advanced.fast_forward"};
 // Beginnings of keys that say how FTI does its work, which Diapause does in its own way.
-constexpr std::array kWithoutMeaning = {
-    "basic.meta_dir",       "basic.glbl_stash_dir",      "basic.inline_l",
-    "basic.max_sync_intv",  "basic.dcp_",                "basic.max_var_id",
-    "basic.cacheddcp",      "basic.h5_single_file_inline",
-    "advanced.block_size",  "advanced.transfer_size",    "advanced.mpi_tag",
-    "advanced.ckpt_tag",    "advanced.stage_tag",        "advanced.final_tag",
-    "advanced.general_tag", "advanced.gpu_host_bufsize", "advanced.lustre_"};
+constexpr std::array kWithoutMeaning = {"basic.meta_dir",       "basic.glbl_stash_dir",
+                                        "basic.inline_l",       "basic.max_sync_intv",
+                                        "basic.dcp_",           "basic.max_var_id",
+                                        "basic.cacheddcp",      "basic.h5_single_file_inline",
+                                        "advanced.block_size",  "advanced.transfer_size",
+                                        "advanced.mpi_tag",     "advanced.ckpt_tag",
+                                        "advanced.stage_tag",   "advanced.final_tag",
+                                        "advanced.general_tag", "advanced.gpu_host_bufsize",
+                                        "advanced.lustre_"};
 
 class Keys {
  public:
