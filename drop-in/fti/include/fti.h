@@ -47,6 +47,11 @@
 #define FTI_REJW 996
 #define FTI_ENDW 995
 
+/* Memory for so many elements: programs use it as they find it in FTI's header. */
+#ifndef talloc
+#define talloc(type, count) ((type*)malloc(sizeof(type) * (size_t)(count)))
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
