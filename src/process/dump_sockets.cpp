@@ -33,6 +33,12 @@ bool has_sent_its_end(std::uint32_t state) {
   return is_synchronized(state) && state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
 }
 
+// Returns whether the other end has sent its end. If not, but a reader is at the end all the same,
+// the socket's own process has shut it for reading.
+bool has_got_an_end(std::uint32_t state) {
+  return state == TCP_CLOSE_WAIT || state == TCP_LAST_ACK || state == TCP_CLOSING;
+}
+
 // Multipath TCP is TCP to programs. Those in Go listen by it, without having asked for it.
 bool is_tcp(std::uint32_t protocol) { return protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP; }
 
@@ -99,7 +105,7 @@ class Describer {
     } else if (is_synchronized(info.tcpi_state)) {
       to_.state = SocketState::connected;
       to_.is_write_shut = has_sent_its_end(info.tcpi_state);
-      to_.is_read_shut = info.tcpi_state == TCP_ESTABLISHED && sees_end;
+      to_.is_read_shut = !has_got_an_end(info.tcpi_state) && sees_end;
     } else if (info.tcpi_state == TCP_CLOSE) {
       to_.state = sees_end ? SocketState::ended : SocketState::idle;
     } else {

@@ -73,8 +73,8 @@ static int option(int socket, int name) {
 int main(void) {
   const struct end talk = make_connection(AF_INET, 1), both = make_connection(AF_INET6, 0);
   const struct end full = make_connection(AF_INET, 1), half = make_connection(AF_INET, 1),
-                   gone = make_connection(AF_INET, 0), past = make_connection(AF_INET, 0),
-                   past6 = make_connection(AF_INET6, 0);
+                   gone = make_connection(AF_INET, 0), over = make_connection(AF_INET6, 0),
+                   past = make_connection(AF_INET, 0), past6 = make_connection(AF_INET6, 0);
   /* The kernel keeps the ports of their doors busy for a minute (TIME-WAIT), in which no other
    * socket gets them. */
   close(past.called), close(past.caller), close(past6.called), close(past6.caller);
@@ -86,6 +86,7 @@ int main(void) {
   send_many(both.called);
   MUST(send(half.caller, "last", 4, 0) == 4 && shutdown(half.caller, SHUT_WR) == 0);
   MUST(send(gone.caller, "left", 4, 0) == 4 && close(gone.caller) == 0);
+  MUST(send(over.caller, "over", 4, 0) == 4 && shutdown(over.caller, SHUT_RDWR) == 0);
   close(half.door); /* a connection whose door is shut */
   const pid_t child = fork();
   if (child == 0) {
@@ -114,6 +115,8 @@ int main(void) {
        recv(half.caller, text, 5, 0) == 5);
   MUST(recv(gone.called, text, sizeof text, 0) == 4 && memcmp(text, "left", 4) == 0);
   MUST(recv(gone.called, text, 1, 0) == 0);
+  MUST(recv(over.called, text, sizeof text, 0) == 4 && memcmp(text, "over", 4) == 0);
+  MUST(recv(over.called, text, 1, 0) == 0 && recv(over.caller, text, 1, 0) == 0);
   MUST(option(talk.caller, TCP_NODELAY) == 1);
   struct sockaddr_in found;
   socklen_t length = sizeof found;
