@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -93,8 +94,13 @@ Status fill_pipe(int pipe, const Channel& channel) {
 Result<int> open_timer(const Description& one) {
   const int timer = ::timerfd_create(static_cast<int>(one.count), TFD_CLOEXEC);
   if (timer < 0) return fail(os_error("making a timerfd", errno));
-  const itimerspec setting{to_timespec(one.period_ns), to_timespec(one.left_ns)};
+  // While a program has not read that a periodic timer has expired, the kernel lets it stand still,
+  // and goes on with it at the read. No time is left of it, but it is not off.
+  const bool stands_still = one.period_ns > 0 && one.left_ns == 0 && one.bytes > 0;
+  const itimerspec setting{to_timespec(one.period_ns), to_timespec(stands_still ? 1 : one.left_ns)};
   ::timerfd_settime(timer, 0, &setting, nullptr);
+  pollfd expiry{timer, POLLIN, 0};
+  if (stands_still) ::poll(&expiry, 1, 1000);
   constexpr unsigned long kSetTicks = _IOW('T', 0, std::uint64_t);  // TFD_IOC_SET_TICKS
   if (one.bytes > 0 && ::ioctl(timer, kSetTicks, &one.bytes) != 0) {
     const int error = errno;
