@@ -118,6 +118,27 @@ Result<int> open_signals(const Description& one) {
   return opened;
 }
 
+// Opens a file. A file's owner may have it open in ways that its mode forbids, because he made it
+// so or has changed the mode since. He can allow it to himself for a moment.
+int open_as_owner(const std::string& path, int flags, mode_t mode = 0) {
+  const int opened = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (opened >= 0 || errno != EACCES) return opened;
+  const int place = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+  struct stat now {};
+  const bool is_own =
+      place >= 0 && ::fstat(place, &now) == 0 && S_ISREG(now.st_mode) && now.st_uid == ::geteuid();
+  const std::string by_number = fmt::format("/proc/self/fd/{}", place);
+  int file = -1, error = EACCES;
+  if (is_own && ::chmod(by_number.c_str(), (now.st_mode & 07777) | S_IRUSR | S_IWUSR) == 0) {
+    file = ::open(by_number.c_str(), (flags & ~(O_CREAT | O_NOFOLLOW)) | O_CLOEXEC);
+    error = errno;
+    ::chmod(by_number.c_str(), now.st_mode & 07777);
+  }
+  if (place >= 0) ::close(place);
+  errno = error;
+  return file;
+}
+
 }  // namespace
 
 // Moves a descriptor to a number above all numbers that the job uses, so that these can be given
@@ -138,8 +159,7 @@ Status Openings::open_memory(const SharedMemory& memory) {
   }
   if (memory.kind == SharedKind::file) {
     make_directories_of(memory.path);
-    opened =
-        ::open(memory.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, static_cast<mode_t>(memory.mode));
+    opened = open_as_owner(memory.path, O_RDWR | O_CREAT, static_cast<mode_t>(memory.mode));
     if (opened < 0)
       return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
   } else {
@@ -208,7 +228,7 @@ Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>
 Result<int> Openings::open_file(const Description& one) const {
   const auto flags = static_cast<int>(
       one.flags & ~static_cast<std::uint32_t>(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY));
-  const int file = ::open(one.path.c_str(), flags | O_CLOEXEC);
+  const int file = open_as_owner(one.path, flags);
   if (file < 0) return fail(os_error("opening " + one.path + ", which the job had open", errno));
   struct stat now {};
   const bool is_known = ::fstat(file, &now) == 0 && (flags & O_PATH) == 0;
@@ -358,8 +378,7 @@ Result<int> Openings::open_description(const Description& one) {
       break;
     case DescriptionKind::memory: {
       const std::string path = fmt::format("/proc/self/fd/{}", memories_[one.which]);
-      opened =
-          ::open(path.c_str(), static_cast<int>(one.flags & (O_ACCMODE | O_APPEND)) | O_CLOEXEC);
+      opened = open_as_owner(path, static_cast<int>(one.flags & (O_ACCMODE | O_APPEND)));
       if (opened >= 0) ::lseek(opened, static_cast<off_t>(one.offset), SEEK_SET);
       break;
     }

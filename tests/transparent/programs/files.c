@@ -35,6 +35,29 @@ static void keep_journal(int step) {
   journal = -1;
 }
 
+/* Files that their owner may open no more, as their modes say: one that was made so, and one that
+ * is mapped. */
+static int forbidden, hidden;
+static char* of_hidden;
+
+static void make_forbidden(void) {
+  unlink("forbidden"), unlink("hidden");
+  forbidden = open("forbidden", O_WRONLY | O_CREAT | O_EXCL, 0);
+  hidden = open("hidden", O_RDWR | O_CREAT | O_EXCL, 0600);
+  MUST(forbidden >= 0 && hidden >= 0 && ftruncate(hidden, 4096) == 0);
+  of_hidden = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, hidden, 0);
+  MUST(of_hidden != MAP_FAILED && fchmod(hidden, 0444) == 0);
+}
+
+static void must_be_forbidden(int directory) {
+  struct stat found;
+  MUST(fstat(forbidden, &found) == 0 && found.st_size == STEPS && (found.st_mode & 07777) == 0);
+  MUST(fstat(hidden, &found) == 0 && (found.st_mode & 07777) == 0444);
+  char byte = 0;
+  MUST(pread(hidden, &byte, 1, STEPS - 1) == 1 && byte == (char)STEPS);
+  MUST(unlinkat(directory, "forbidden", 0) == 0 && unlinkat(directory, "hidden", 0) == 0);
+}
+
 int main(void) {
   char appended[] = "appended-XXXXXX", read_back[] = "read-XXXXXX", gone[] = "gone-XXXXXX";
   close(mkstemp(appended));
@@ -49,6 +72,7 @@ int main(void) {
   const int other = open(read_back, O_RDONLY);
   const int nameless = mkstemp(gone);
   unlink(gone);
+  make_forbidden();
   const int null = open("/dev/null", O_RDWR);
   const int directory = open(".", O_RDONLY | O_DIRECTORY);
   const int only_path = open(read_back, O_PATH);
@@ -65,7 +89,8 @@ int main(void) {
     struct stat found;
     MUST(fstat(to_end, &found) == 0 && fstat(nameless, &found) == 0 &&
          fstat(only_path, &found) == 0);
-    MUST(write(200, "x", 1) == 1);
+    MUST(write(200, "x", 1) == 1 && write(forbidden, "x", 1) == 1);
+    of_hidden[i] = (char)(i + 1);
     count(i);
     keep_journal(i);
     MUST(faccessat(directory, read_back, R_OK, 0) == 0);
@@ -81,6 +106,7 @@ int main(void) {
   struct stat found;
   MUST(fstat(to_end, &found) == 0);
   printf("%ld bytes\n", (long)found.st_size);
+  must_be_forbidden(directory);
   unlinkat(directory, appended, 0);
   unlinkat(directory, read_back, 0);
   unlinkat(directory, counted, 0);
