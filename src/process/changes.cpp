@@ -16,14 +16,11 @@ bool can_be_watched(const Area& area) {
   return area.kind == AreaKind::memory && area.shared == kNone && !has_file;
 }
 
-// Returns whether only the process itself writes to its memory. A device that has pinned pages, or
-// a read that the kernel does behind (io_setup), writes to them without a fault.
-bool is_written_by_itself_only(pid_t here, const Process& process) {
+// Returns whether only the process itself writes to its memory. A device that has pinned pages
+// writes to them without a fault.
+bool is_written_by_itself_only(pid_t here) {
   const auto status = read_proc(fmt::format("/proc/{}/status", here));
-  const bool has_pinned = !status || number_in(*status, "VmPin", 10).value_or(1) != 0;
-  return !has_pinned && std::ranges::none_of(process.areas, [](const Area& area) {
-    return area.name.starts_with("/[aio]");
-  });
+  return status && number_in(*status, "VmPin", 10).value_or(1) == 0;
 }
 
 }  // namespace
@@ -95,7 +92,7 @@ Status Changes::note(FrozenJob& frozen, const Dump& dump, std::uint64_t number) 
       give_up(found.error().message);
       return {};
     }
-    if (!is_written_by_itself_only(process.here, *stored)) {
+    if (!is_written_by_itself_only(process.here)) {
       watched_.erase(id);
       continue;
     }

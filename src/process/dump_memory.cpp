@@ -53,6 +53,12 @@ std::string refusal_of(const Mapping& mapping, bool is_watched) {
   if (mapping.has("um") || mapping.has("ui") || (mapping.has("uw") && !is_ours))
     return "watched by userfaultfd";
   if (mapping.has("ss")) return "a shadow stack";
+  if (mapping.has("sl") && !is_of_kernel(mapping)) return "sealed by mseal";
+  // The kernel itself gives a key to memory that may be executed and not read.
+  if (mapping.has("pk") && mapping.protection != PROT_EXEC)
+    return "with a protection key (pkey_mprotect)";
+  if (mapping.name.starts_with("/[aio]"))
+    return "of asynchronous input and output by the kernel (io_setup)";
   const bool is_device =
       mapping.name.starts_with("/dev/") && !mapping.name.starts_with("/dev/shm/") &&
       !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/dev/hugepages");

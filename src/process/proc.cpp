@@ -235,12 +235,19 @@ std::uint64_t StatFields::number(std::size_t field) const {
 
 namespace {
 
+constexpr std::string_view kHasKey = "pk ";  // the kernel has no flag for this
+
 std::vector<Mapping> parse_mappings(const std::string& text) {
   std::vector<Mapping> mappings;
+  bool has_key = false;
   for (const std::string_view line : lines_of(text)) {
-    constexpr std::string_view kFlags = "VmFlags: ";
+    constexpr std::string_view kFlags = "VmFlags: ", kKey = "ProtectionKey:";
+    if (line.starts_with(kKey))
+      has_key = line.find_first_not_of(" 0", kKey.size()) != std::string_view::npos;
     if (line.starts_with(kFlags)) {
       if (!mappings.empty()) mappings.back().flags = line.substr(kFlags.size());
+      if (has_key && !mappings.empty()) mappings.back().flags += kHasKey;
+      has_key = false;
       continue;
     }
     if (auto mapping = parse_mapping(line)) mappings.push_back(std::move(*mapping));

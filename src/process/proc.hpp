@@ -60,7 +60,8 @@ struct Mapping {
   std::uint64_t offset = 0;
   std::uint64_t device = 0, inode = 0;
   std::string name;
-  std::string flags;  // VmFlags: "rd wr mr"; not of places_of()
+  // VmFlags: "rd wr mr ", and "pk " if the mapping has a protection key; not of places_of().
+  std::string flags;
   bool has(std::string_view flag) const { return flags.find(flag) != std::string::npos; }
 };
 Result<std::vector<Mapping>> mappings_of(pid_t process);

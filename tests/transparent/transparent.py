@@ -598,6 +598,11 @@ def refused(place, options):
     refuses(place, [program, "many"], "shares its memory.* with process",
             "is in the directory .*lost",
             r"has descriptor \d+ \(anon_inode:\[eventpoll\]\), which watches")
+    status, output, errors = place.run([program, "memory"])
+    has_key, is_sealed = output.splitlines()[0].split()
+    refuses(place, [program, "memory"], r"has memory at .*io_setup",
+            *([r"has memory at .*protection key"] if has_key == "1" else []),
+            *(["has memory at .*sealed"] if is_sealed == "1" else []))
     if os.geteuid() == 0 and not place.user:
         refuses(place, [program, "user"], "runs as another user")
     if place.user:

@@ -56,11 +56,24 @@ static void begin_as_another_user(void) {
   wait_for_end(NULL);
 }
 
+/* What the kernel alone knows of memory. The program says what of that the machine has. */
+static void have_strange_memory(void) {
+  unsigned long requests = 0;
+  MUST(syscall(SYS_io_setup, 4, &requests) == 0);
+  char* const pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const int key = (int)syscall(SYS_pkey_alloc, 0, 0);
+  if (key > 0) MUST(syscall(SYS_pkey_mprotect, pages, 4096, PROT_READ, key) == 0);
+  const int mseal = 462;
+  const int is_sealed = syscall(mseal, pages + 4096, 4096, 0) == 0;
+  printf("%d %d\n", key > 0, is_sealed);
+}
+
 int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "socket";
   if (strcmp(what, "socket") == 0) MUST(socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
   if (strcmp(what, "segment") == 0) have_segment();
   if (strcmp(what, "user") == 0) begin_as_another_user();
+  if (strcmp(what, "memory") == 0) have_strange_memory();
   if (strcmp(what, "many") == 0) {
     begin_sharing();
     begin_in_lost_directory();
