@@ -59,6 +59,22 @@ int count_by(int socket, unsigned long request) {
   return ::ioctl(socket, request, &count) == 0 ? count : 0;
 }
 
+// Returns whether urgent data (MSG_OOB) is among what waits in a socket. What comes after it cannot
+// be looked at.
+bool has_urgent_data(int socket) {
+  const int before = number_of_socket(socket, SO_OOBINLINE);
+  const auto count = [&](int is_inline) {
+    ::setsockopt(socket, SOL_SOCKET, SO_OOBINLINE, &is_inline, sizeof is_inline);
+    return count_by(socket, FIONREAD);
+  };
+  // The kernel counts up to urgent data, or, if it is inline, all. More may arrive meanwhile.
+  bool is_cut = true;
+  for (int look = 0; look < 3 && is_cut; ++look) is_cut = count(0) != count(1);
+  ::setsockopt(socket, SOL_SOCKET, SO_OOBINLINE, &before, sizeof before);
+  char byte = 0;
+  return is_cut || ::recv(socket, &byte, 1, MSG_OOB | MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 class Describer {
  public:
   Describer(DumpWork& work, const DumpWork::SeenSocket& seen, int socket, Socket& to)
@@ -74,7 +90,11 @@ class Describer {
     const bool is_internet = to_.family == AF_INET || to_.family == AF_INET6;
     if (to_.family == AF_UNIX) return describe_unix();
     if (is_internet && to_.type == SOCK_STREAM && is_tcp(to_.protocol)) return describe_tcp();
-    if (is_internet && to_.type == SOCK_DGRAM && to_.protocol == IPPROTO_UDP) return {};
+    if (is_internet && to_.type == SOCK_DGRAM && to_.protocol == IPPROTO_UDP) {
+      if (count_by(socket_, SIOCOUTQ) > 0)
+        refuse_for_now(", in which a datagram waits for the rest of it (MSG_MORE, UDP_CORK)");
+      return {};
+    }
     refuse(
         fmt::format(", a socket of family {}, type {} and protocol {}, which is not restored yet",
                     to_.family, to_.type, to_.protocol));
@@ -106,12 +126,29 @@ class Describer {
       to_.state = SocketState::connected;
       to_.is_write_shut = has_sent_its_end(info.tcpi_state);
       to_.is_read_shut = !has_got_an_end(info.tcpi_state) && sees_end;
+      refuse_what_is_hidden();
     } else if (info.tcpi_state == TCP_CLOSE) {
       to_.state = sees_end ? SocketState::ended : SocketState::idle;
+      if ((poll_now(socket_, 0) & POLLERR) != 0) {
+        refuse_for_now(
+            ", whose connection was reset or refused, which the program does not know "
+            "yet");
+      }
     } else {
       refuse_for_now(", which is about to be connected: try again");
     }
     return {};
+  }
+
+  void refuse_what_is_hidden() {
+    if (has_urgent_data(socket_))
+      refuse_for_now(", in which urgent data (MSG_OOB) waits, which is not restored yet");
+    std::array<char, 16> layer{};
+    socklen_t length = layer.size() - 1;
+    const bool has_layer =
+        to_.protocol == IPPROTO_TCP &&
+        ::getsockopt(socket_, IPPROTO_TCP, TCP_ULP, layer.data(), &length) == 0 && length > 0;
+    if (has_layer) refuse(fmt::format(", whose data the kernel itself changes ({})", layer.data()));
   }
 
   Status describe_unix() {
@@ -137,6 +174,7 @@ class Describer {
     to_.state = SocketState::connected;
     const short state = poll_now(socket_, POLLRDHUP);
     to_.is_read_shut = (state & POLLRDHUP) != 0;
+    if (to_.type == SOCK_STREAM) refuse_what_is_hidden();
     const bool is_named = !to_.local.empty() || !to_.remote.empty();
     if (to_.type == SOCK_DGRAM && is_named)
       refuse(", a datagram socket by name, which is not restored yet");
@@ -291,8 +329,13 @@ Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
+  const int before = number_of_socket(socket, SO_PEEK_OFF), from_the_first = 0;
+  if (before > 0)
+    ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
   const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0) return fail(os_error("looking at what waits in " + seen.place, errno));
+  const int error = errno;
+  if (before >= 0) ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
+  if (got < 0) return fail(os_error("looking at what waits in " + seen.place, error));
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
     return fail(Code::again,
                 fmt::format("process {} ({}) has {}, in which descriptors or credentials are on "

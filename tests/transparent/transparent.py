@@ -598,6 +598,8 @@ def refused(place, options):
     refuses(place, [program, "many"], "shares its memory.* with process",
             "is in the directory .*lost",
             r"has descriptor \d+ \(anon_inode:\[eventpoll\]\), which watches")
+    refuses(place, [program, "data"], r"has descriptor \d+ .*urgent data",
+            r"has descriptor \d+ .*reset", r"has descriptor \d+ .*MSG_MORE")
     status, output, errors = place.run([program, "memory"])
     has_key, is_sealed = output.splitlines()[0].split()
     refuses(place, [program, "memory"], r"has memory at .*io_setup",

@@ -1,4 +1,5 @@
 /* Has something that cannot be restored: a socket of the kernel, or what the argument says. */
+#include <netinet/in.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -56,6 +57,38 @@ static void begin_as_another_user(void) {
   wait_for_end(NULL);
 }
 
+/* Two connected sockets of TCP. */
+static void connect_pair(int* one, int* other) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof address;
+  const int door = socket(AF_INET, SOCK_STREAM, 0);
+  *one = socket(AF_INET, SOCK_STREAM, 0);
+  MUST(bind(door, (void*)&address, length) == 0 && listen(door, 1) == 0 &&
+       getsockname(door, (void*)&address, &length) == 0 &&
+       connect(*one, (void*)&address, length) == 0);
+  *other = accept(door, NULL, NULL);
+  MUST(*other >= 0 && close(door) == 0);
+}
+
+/* Sockets with something that cannot be looked at: urgent data, a connection that the other end has
+ * reset, and a datagram of which only a part was written. */
+static void have_hidden_data(void) {
+  int urgent, reader, reset, closed;
+  connect_pair(&urgent, &reader);
+  MUST(send(urgent, "in time", 7, 0) == 7 && send(urgent, "!", 1, MSG_OOB) == 1 &&
+       send(urgent, "later", 5, 0) == 5);
+  connect_pair(&reset, &closed);
+  const struct linger at_once = {1, 0};
+  MUST(setsockopt(closed, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0 &&
+       close(closed) == 0);
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof address;
+  const int to = socket(AF_INET, SOCK_DGRAM, 0), from = socket(AF_INET, SOCK_DGRAM, 0);
+  MUST(bind(to, (void*)&address, length) == 0 && getsockname(to, (void*)&address, &length) == 0 &&
+       connect(from, (void*)&address, length) == 0 && send(from, "part", 4, MSG_MORE) == 4);
+  MUST(socket(AF_NETLINK, SOCK_RAW, 0) >= 0); /* so that nobody waits until the others are gone */
+}
+
 /* What the kernel alone knows of memory. The program says what of that the machine has. */
 static void have_strange_memory(void) {
   unsigned long requests = 0;
@@ -73,6 +106,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "socket") == 0) MUST(socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
   if (strcmp(what, "segment") == 0) have_segment();
   if (strcmp(what, "user") == 0) begin_as_another_user();
+  if (strcmp(what, "data") == 0) have_hidden_data();
   if (strcmp(what, "memory") == 0) have_strange_memory();
   if (strcmp(what, "many") == 0) {
     begin_sharing();
