@@ -38,6 +38,7 @@ class FarOpener {
       if (stored.is_write_shut) ::shutdown(socket, SHUT_WR);
       if (stored.is_read_shut) ::shutdown(socket, SHUT_RD);
       DIAPAUSE_TRY(set_options(socket, stored.options, OptionTime::at_the_end));
+      DIAPAUSE_TRY(set_options(socket, stored.options, OptionTime::when_filled));
     }
     return {};
   }

@@ -65,6 +65,10 @@ class Opener {
       const Socket& one = job_.sockets[i];
       if (one.state == SocketState::idle && one.family != AF_UNIX) DIAPAUSE_TRY(send_udp(i));
     }
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      if (!is_far(job_, i))
+        DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::when_filled));
+    }
     return {};
   }
 

@@ -2,10 +2,12 @@
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
+#include <linux/filter.h>
 #include <linux/rtnetlink.h>
 #include <linux/unix_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,9 +15,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <span>
+#include <sstream>
+#include <string>
 
 #include "process/ask_kernel_for_sockets.hpp"
 
@@ -32,20 +38,27 @@ struct KnownOption {
   int level, name;
   OptionTime time;
 };
-constexpr OptionTime kEarly = OptionTime::before_binding, kLate = OptionTime::at_the_end;
+constexpr OptionTime kEarly = OptionTime::before_binding, kLate = OptionTime::at_the_end,
+                     kLast = OptionTime::when_filled;
 constexpr KnownOption kRestoredOptions[] = {
     {SOL_SOCKET, SO_REUSEPORT, kEarly},
     {SOL_SOCKET, SO_KEEPALIVE, kLate},
     {SOL_SOCKET, SO_LINGER, kLate},
     {SOL_SOCKET, SO_OOBINLINE, kLate},
     {SOL_SOCKET, SO_PASSCRED, kLate},
-    {SOL_SOCKET, SO_PRIORITY, kLate},
     {SOL_SOCKET, SO_RCVLOWAT, kLate},
     {SOL_SOCKET, SO_RCVTIMEO, kLate},
     {SOL_SOCKET, SO_SNDTIMEO, kLate},
     {SOL_SOCKET, SO_BROADCAST, kLate},
     {SOL_SOCKET, SO_DONTROUTE, kLate},
     {SOL_SOCKET, SO_TIMESTAMP, kLate},
+    {SOL_SOCKET, SO_TIMESTAMPNS, kLate},
+    {SOL_SOCKET, SO_TIMESTAMPING, kLate},
+    {SOL_SOCKET, SO_RXQ_OVFL, kLate},
+    {SOL_SOCKET, SO_ZEROCOPY, kLate},
+    {SOL_SOCKET, SO_NO_CHECK, kLate},
+    {SOL_SOCKET, SO_PEEK_OFF, kLast},
+    {SOL_SOCKET, SO_ATTACH_FILTER, kLast},
     {SOL_SOCKET, SO_SNDBUF, kLate},
     {SOL_SOCKET, SO_RCVBUF, kLate},
     {IPPROTO_TCP, TCP_NODELAY, kLate},
@@ -57,12 +70,34 @@ constexpr KnownOption kRestoredOptions[] = {
     {IPPROTO_TCP, TCP_LINGER2, kLate},
     {IPPROTO_TCP, TCP_DEFER_ACCEPT, kLate},
     {IPPROTO_TCP, TCP_USER_TIMEOUT, kLate},
+    {IPPROTO_TCP, TCP_NOTSENT_LOWAT, kLate},
+    {IPPROTO_TCP, TCP_FASTOPEN, kLate},
     {IPPROTO_TCP, TCP_CONGESTION, kEarly},
+    {IPPROTO_UDP, UDP_SEGMENT, kLast},
+    {IPPROTO_UDP, UDP_GRO, kLate},
+    {IPPROTO_IP, IP_FREEBIND, kEarly},
     {IPPROTO_IP, IP_TOS, kLate},
     {IPPROTO_IP, IP_TTL, kLate},
+    {IPPROTO_IP, IP_PKTINFO, kLate},
+    {IPPROTO_IP, IP_RECVTTL, kLate},
+    {IPPROTO_IP, IP_RECVTOS, kLate},
+    {IPPROTO_IP, IP_RECVERR, kLate},
+    {IPPROTO_IP, IP_MTU_DISCOVER, kLate},
+    {IPPROTO_IP, IP_MULTICAST_TTL, kLate},
+    {IPPROTO_IP, IP_MULTICAST_LOOP, kLate},
+    {IPPROTO_IP, MCAST_JOIN_GROUP, kLate},
     {IPPROTO_IPV6, IPV6_V6ONLY, kEarly},
     {IPPROTO_IPV6, IPV6_TCLASS, kLate},
     {IPPROTO_IPV6, IPV6_UNICAST_HOPS, kLate},
+    {IPPROTO_IPV6, IPV6_RECVPKTINFO, kLate},
+    {IPPROTO_IPV6, IPV6_RECVHOPLIMIT, kLate},
+    {IPPROTO_IPV6, IPV6_RECVTCLASS, kLate},
+    {IPPROTO_IPV6, IPV6_RECVERR, kLate},
+    {IPPROTO_IPV6, IPV6_MTU_DISCOVER, kLate},
+    {IPPROTO_IPV6, IPV6_MULTICAST_HOPS, kLate},
+    {IPPROTO_IPV6, IPV6_MULTICAST_LOOP, kLate},
+    {IPPROTO_IPV6, MCAST_JOIN_GROUP, kLate},
+    {SOL_SOCKET, SO_PRIORITY, kLate},  // after those by which the kernel chooses a priority
 };
 
 bool is_of_family(int level, int family) {
@@ -78,11 +113,37 @@ int number_option(int socket, int level, int name) {
   return ::getsockopt(socket, level, name, &value, &length) == 0 ? value : 0;
 }
 
+bool is_filter(int level, int name) { return level == SOL_SOCKET && name == SO_ATTACH_FILTER; }
+
+// Returns the instructions of a socket's filter, and nothing if it has none.
+ByteVector filter_of(int socket) {
+  std::vector<sock_filter> instructions(BPF_MAXINSNS);
+  socklen_t count = BPF_MAXINSNS;  // the kernel counts instructions here, and not bytes
+  if (::getsockopt(socket, SOL_SOCKET, SO_GET_FILTER, instructions.data(), &count) != 0) return {};
+  instructions.resize(std::min<std::size_t>(count, instructions.size()));
+  const ByteView bytes = std::as_bytes(std::span(instructions));
+  return {bytes.begin(), bytes.end()};
+}
+
+int set_filter(int socket, const ByteVector& value) {
+  std::vector<sock_filter> instructions(value.size() / sizeof(sock_filter));
+  std::memcpy(instructions.data(), value.data(), instructions.size() * sizeof(sock_filter));
+  const sock_fprog program{static_cast<unsigned short>(instructions.size()), instructions.data()};
+  return ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
 ByteVector option_of(int socket, int level, int name) {
+  if (is_filter(level, name)) return filter_of(socket);
   std::array<std::byte, 64> value{};
   socklen_t length = value.size();
   if (::getsockopt(socket, level, name, value.data(), &length) != 0) return {};
   return {value.begin(), value.begin() + length};
+}
+
+// Returns whether only sockets for datagrams take an option, though others may tell it.
+bool is_of_datagrams(int level, int name) {
+  return (level == IPPROTO_IP && name == IP_MULTICAST_TTL) ||
+         (level == IPPROTO_IPV6 && name == IPV6_MULTICAST_HOPS);
 }
 
 bool is_size(int level, int name) {
@@ -97,6 +158,58 @@ ByteVector half_of(const ByteVector& value) {
   number /= 2;
   const ByteView bytes = as_byte_view(number);
   return {bytes.begin(), bytes.end()};
+}
+
+// Adds an option to join a group if the socket is a member of it. The kernel tells this only to
+// those who ask for a group, and so all are tried that any socket of the machine has joined.
+void add_if_joined(int socket, int level, const group_req& group,
+                   std::vector<SocketOption>& options) {
+  group_filter asked{};
+  asked.gf_interface = group.gr_interface;
+  asked.gf_group = group.gr_group;
+  socklen_t length = GROUP_FILTER_SIZE(0);
+  if (::getsockopt(socket, level, MCAST_MSFILTER, &asked, &length) != 0) return;
+  const ByteView bytes = as_byte_view(group);
+  options.push_back({static_cast<std::uint32_t>(level), MCAST_JOIN_GROUP,
+                     ByteVector(bytes.begin(), bytes.end())});
+}
+
+void add_groups(int socket, int family, std::vector<SocketOption>& options) {
+  group_req group{};
+  if (family == AF_INET) {
+    // A line "2 eth0 : ..." names an interface, and the indented ones after it its groups.
+    std::ifstream lines("/proc/self/net/igmp");
+    for (std::string line; std::getline(lines, line);) {
+      const char* const end = line.data() + line.size();
+      if (!line.starts_with('\t')) {
+        std::from_chars(line.data(), end, group.gr_interface);
+        continue;
+      }
+      const std::size_t begin = std::min(line.find_first_not_of('\t'), line.size());
+      std::uint32_t number = 0;
+      if (std::from_chars(line.data() + begin, end, number, 16).ec == std::errc()) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = number;
+        std::memcpy(&group.gr_group, &address, sizeof address);
+        add_if_joined(socket, IPPROTO_IP, group, options);
+      }
+    }
+  } else if (family == AF_INET6) {
+    std::ifstream lines("/proc/self/net/igmp6");
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string device, digits;
+      words >> group.gr_interface >> device >> digits;
+      sockaddr_in6 address{};
+      address.sin6_family = AF_INET6;
+      for (std::size_t i = 0; i < 16 && digits.size() == 32; ++i) {
+        std::from_chars(&digits[2 * i], &digits[2 * i] + 2, address.sin6_addr.s6_addr[i], 16);
+      }
+      std::memcpy(&group.gr_group, &address, sizeof address);
+      if (digits.size() == 32) add_if_joined(socket, IPPROTO_IPV6, group, options);
+    }
+  }
 }
 
 template <class T>
@@ -251,9 +364,11 @@ std::string path_of_address(const ByteVector& address) {
 std::vector<SocketOption> options_of(int socket) {
   std::vector<SocketOption> options;
   const int family = number_option(socket, SOL_SOCKET, SO_DOMAIN);
+  const bool has_datagrams = number_option(socket, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
   const int locked = number_option(socket, SOL_SOCKET, SO_BUF_LOCK);
   for (const KnownOption& one : kRestoredOptions) {
     if (!is_of_family(one.level, family)) continue;
+    if (!has_datagrams && is_of_datagrams(one.level, one.name)) continue;
     const bool is_locked = (locked & (one.name == SO_SNDBUF ? kSendLocked : kReceiveLocked)) != 0;
     if (is_size(one.level, one.name) && !is_locked) continue;
     ByteVector value = option_of(socket, one.level, one.name);
@@ -261,6 +376,7 @@ std::vector<SocketOption> options_of(int socket) {
     options.push_back({static_cast<std::uint32_t>(one.level), static_cast<std::uint32_t>(one.name),
                        std::move(value)});
   }
+  if (has_datagrams) add_groups(socket, family, options);
   return options;
 }
 
@@ -274,8 +390,10 @@ Status set_options(int socket, const std::vector<SocketOption>& options, OptionT
       return fail(Code::corrupt, "a socket in the image has an option that none has");
     if (known->time != time || option_of(socket, level, name) == one.value) continue;
     const ByteVector& value = is_size(level, name) ? half_of(one.value) : one.value;
-    if (::setsockopt(socket, level, name, value.data(), static_cast<socklen_t>(value.size())) == 0)
-      continue;
+    const int done = is_filter(level, name) ? set_filter(socket, value)
+                                            : ::setsockopt(socket, level, name, value.data(),
+                                                           static_cast<socklen_t>(value.size()));
+    if (done == 0) continue;
     return fail(
         os_error(fmt::format("setting option {} of level {} of a socket", name, level), errno));
   }

@@ -43,7 +43,7 @@ std::string path_of_address(const ByteVector& address);
 std::vector<SocketOption> options_of(int socket);
 // Sets the options that differ from those of the socket. Returns Code::corrupt for an option that
 // is never restored.
-enum class OptionTime { before_binding, at_the_end };
+enum class OptionTime { before_binding, at_the_end, when_filled };
 Status set_options(int socket, const std::vector<SocketOption>& options, OptionTime time);
 
 // Describes a UNIX socket. The kernel tells this only of all sockets at once.

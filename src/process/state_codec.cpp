@@ -352,8 +352,8 @@ Status check_description(const Job& job, const Description& one) {
 
 // Checks a socket. The kernel refuses what is not checked here when the socket is made.
 Status check_socket(const Job& job, std::uint32_t index) {
-  constexpr std::size_t kMostAddressBytes = 128;  // sizeof(sockaddr_storage)
-  constexpr std::size_t kMostValueBytes = 64;
+  constexpr std::size_t kMostAddressBytes = 128;    // sizeof(sockaddr_storage)
+  constexpr std::size_t kMostValueBytes = 1 << 15;  // of a filter of 4096 instructions
   const Socket& one = job.sockets[index];
   const bool is_address =
       one.local.size() <= kMostAddressBytes && one.remote.size() <= kMostAddressBytes;
