@@ -270,7 +270,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   DIAPAUSE_TRY_ASSIGN(process::Dump dump,
                       process::dump(frozen, {own_process(), environment_.keeper.command(),
                                              team == nullptr ? nullptr : &team->others(),
-                                             environment_.relocation}));
+                                             environment_.relocation, empty_messages_}));
   Answer answer;
   const auto note_running = [&] {
     course.thawed_s = sys::monotonic_s();

@@ -92,6 +92,7 @@ class Caretaker {
   process::References references_;
   Increments increments_;
   process::TimedCalls timed_;
+  process::EmptyMessages empty_messages_;
   bool foresees_ = true;  // what is looked at before the job stands still has been confirmed
   double interval_s_ = 0, next_s_ = 0;
   int level_ = 1;

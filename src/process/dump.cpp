@@ -295,7 +295,8 @@ Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
   OtherNodes* const others = surroundings.others;
   const Relocation& relocation = surroundings.relocation;
   DIAPAUSE_TRY_ASSIGN(const ProcStatus own, status_of("/proc/self"));
-  DumpWork work{frozen, surroundings.standard, own.filters + (relocation.is_needed() ? 1 : 0)};
+  DumpWork work{frozen, surroundings.standard, own.filters + (relocation.is_needed() ? 1 : 0),
+                surroundings.empty_messages};
   Job& job = work.result.job;
   job.machine = "x86_64";
   job.command = surroundings.command;

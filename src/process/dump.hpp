@@ -2,6 +2,7 @@
 // are.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,13 +40,18 @@ struct Dump {
   double connections_s = 0;
 };
 
+// Sockets, by their inodes, in which messages without bytes wait, or have waited when they were
+// looked at. The kernel shows such a message once only, unless it is the first.
+using EmptyMessages = std::set<std::uint64_t>;
+
 // These are what the dump of a job must know of it beforehand.
 struct Surroundings {
   // A process that has the descriptors that the job was started with, under their numbers.
   pid_t standard = 0;
-  std::uint32_t command = 0;     // the process whose end is the job's
-  OtherNodes* others = nullptr;  // the job's other nodes, which stand still, too; null: none
-  const Relocation& relocation;  // where the job's nodes are
+  std::uint32_t command = 0;      // the process whose end is the job's
+  OtherNodes* others = nullptr;   // the job's other nodes, which stand still, too; null: none
+  const Relocation& relocation;   // where the job's nodes are
+  EmptyMessages& empty_messages;  // what earlier dumps of the job have seen
 };
 
 // If something cannot be taken down, the error has a line for each thing, with its process and the

@@ -21,6 +21,7 @@ struct DumpWork {
   FrozenJob& frozen;
   pid_t standard;
   std::uint32_t filters;  // seccomp filters that are not the program's own
+  EmptyMessages& empty_messages;
   Dump result = {};
   std::vector<std::string> refusals = {};
   bool is_of_the_moment = true;  // whether all of them may be gone once the job has run on a little

@@ -350,11 +350,39 @@ Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket) {
 
 namespace {
 
+tl::unexpected<Error> cannot_be_looked_at(const DumpWork::SeenSocket& seen) {
+  return fail(
+      Code::again,
+      fmt::format(
+          "process {} ({}) has {}, in which an empty message, or descriptors or credentials, "
+          "wait to be read, which is not restored yet",
+          seen.status.id, seen.status.name, seen.place));
+}
+
+// Returns whether an empty message that was seen may still be there. It is not if the socket has no
+// message at all.
+bool may_have_empty_message(std::uint64_t inode, int socket, EmptyMessages& seen) {
+  if (!seen.contains(inode)) return false;
+  const int at_first = -1;
+  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &at_first, sizeof at_first);
+  char byte = 0;
+  const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const bool is_end = got == 0 && (poll_now(socket, POLLRDHUP) & POLLRDHUP) != 0;
+  if (got >= 0 && !is_end) return true;
+  seen.erase(inode);
+  return false;
+}
+
 // Reads the messages in a socket one by one, with their boundaries, and leaves them there.
-Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
+Status peek_messages(const DumpWork::SeenSocket& seen, int socket, EmptyMessages& empty,
+                     Socket& to) {
   const int before = number_of_socket(socket, SO_PEEK_OFF), from_the_first = 0;
-  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
   Status sound;
+  if (may_have_empty_message(seen.inode, socket, empty)) {
+    ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
+    return cannot_be_looked_at(seen);
+  }
+  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
   ByteVector room(1 << 20);
   for (;;) {
     iovec part{room.data(), room.size()};
@@ -367,13 +395,9 @@ Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
     const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
     const bool is_end = got == 0 && (poll_now(socket, POLLRDHUP) & POLLRDHUP) != 0;
     if (got < 0 || is_end) break;
+    if (got == 0) empty.insert(seen.inode);
     if (got == 0 || (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
-      sound = fail(
-          Code::again,
-          fmt::format(
-              "process {} ({}) has {}, in which an empty message, or descriptors or credentials, "
-              "wait to be read, which is not restored yet",
-              seen.status.id, seen.status.name, seen.place));
+      sound = cannot_be_looked_at(seen);
       break;
     }
     to.waiting.emplace_back(room.begin(), room.begin() + got);
@@ -475,7 +499,7 @@ Status take_down(DumpWork& work, std::uint32_t index) {
   if (is_far(work.result.job, index)) return {};
   DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
   if (one.type == SOCK_STREAM) return take_down_stream(work, index, socket.number());
-  DIAPAUSE_TRY(peek_messages(seen, socket.number(), one));
+  DIAPAUSE_TRY(peek_messages(seen, socket.number(), work.empty_messages, one));
   return one.family == AF_UNIX ? Status{} : check_senders(seen, one);
 }
 

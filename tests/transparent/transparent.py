@@ -612,6 +612,12 @@ def refused(place, options):
         refuses(place, [program], "runs a program that this user may run but not read")
 
 
+def empty_message(place, options):
+    """A message without bytes is in the way as often as it is looked at, until it is read."""
+    program = place.own_copy(options.programs / "refused")
+    refuses(place, [program, "empty"], r"has descriptor \d+ .*an empty message")
+
+
 def orphaned(place, options):
     """The agent may be killed while it copies the job's memory: the job runs on."""
     del options
@@ -886,7 +892,7 @@ TESTS = {
     "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty,
     "openmp": program_test("openmp"), "workshop": program_test("workshop"),
     "neighbours": fortran,
-    "orphaned": orphaned, "killed": killed, "damaged": damaged,
+    "empty_message": empty_message, "orphaned": orphaned, "killed": killed, "damaged": damaged,
 }
 
 

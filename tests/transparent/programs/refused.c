@@ -89,6 +89,13 @@ static void have_hidden_data(void) {
   MUST(socket(AF_NETLINK, SOCK_RAW, 0) >= 0); /* so that nobody waits until the others are gone */
 }
 
+/* A pair of sockets with a message in it that has no bytes, between others. */
+static void have_empty_message(void) {
+  int pair[2];
+  MUST(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == 0 && send(pair[0], "one", 3, 0) == 3 &&
+       send(pair[0], "", 0, 0) == 0 && send(pair[0], "two", 3, 0) == 3);
+}
+
 /* What the kernel alone knows of memory. The program says what of that the machine has. */
 static void have_strange_memory(void) {
   unsigned long requests = 0;
@@ -107,6 +114,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "segment") == 0) have_segment();
   if (strcmp(what, "user") == 0) begin_as_another_user();
   if (strcmp(what, "data") == 0) have_hidden_data();
+  if (strcmp(what, "empty") == 0) have_empty_message();
   if (strcmp(what, "memory") == 0) have_strange_memory();
   if (strcmp(what, "many") == 0) {
     begin_sharing();
