@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <cstring>
 
 #include "process/ask_kernel_for_sockets.hpp"
@@ -53,6 +54,29 @@ std::vector<Connection> closed_connections(std::uint16_t port) {
   return found;
 }
 
+ByteVector without_port(const ByteVector& address) {
+  ByteVector other = address;
+  // The port is at the same place in addresses of both families.
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  for (std::size_t i = 0; i < sizeof(in_port_t); ++i)
+    other.at(offsetof(sockaddr_in, sin_port) + i) = std::byte{0};
+  return other;
+}
+
+// Lets a socket connect from an address that a closed connection has, too, because both ends closed
+// it at once. bind() refuses that; connect() takes the connection over if it is free to choose the
+// port (net.ipv4.tcp_tw_reuse), and it is given no other to choose (Linux 6.3).
+bool may_take_over(int socket, const ByteVector& address) {
+  constexpr int kLocalPortRange = 51;  // IP_LOCAL_PORT_RANGE, which older headers lack
+  const int yes = 1;
+  const std::uint32_t port = port_of(address);
+  const std::uint32_t range = port << 16 | port;
+  const ByteVector any_port = without_port(address);
+  return ::setsockopt(socket, IPPROTO_IP, kLocalPortRange, &range, sizeof range) == 0 &&
+         ::setsockopt(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes) == 0 &&
+         ::bind(socket, address_in(any_port), length_of(any_port)) == 0;
+}
+
 }  // namespace
 
 bool has_closed_connections(std::uint16_t port) { return !closed_connections(port).empty(); }
@@ -65,7 +89,9 @@ std::vector<Owned> end_closed_connections(std::uint16_t port) {
         ::socket(address_in(one.remote)->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int yes = 1;
     ::setsockopt(caller.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (::bind(caller.number(), address_in(one.remote), length_of(one.remote)) != 0) continue;
+    if (::bind(caller.number(), address_in(one.remote), length_of(one.remote)) != 0 &&
+        !may_take_over(caller.number(), one.remote))
+      continue;
     ::connect(caller.number(), address_in(one.local), length_of(one.local));
     callers.push_back(std::move(caller));
   }
