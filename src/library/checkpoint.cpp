@@ -331,10 +331,6 @@ Status Engine::close(double at_most_s) {
 }
 
 Status Engine::finish() {
-  catch_up();
-  // Behind an agreement no rank waits for a version any more.
-  const bool keeps_nothing = context_->settings.finish_keep == config::FinishKeep::nothing;
-  if (!off_ && keeps_nothing && engine::agree(*context_, {})) flights_->drop();
   finish_flights();
   capture_->wait();
   const Status done = off_ ? usable() : host_->finish();

@@ -33,7 +33,6 @@ void VersionsInFlight::catch_up() {
 
 void VersionsInFlight::note_failure(const Flight& flight) {
   const Error& error = flight.progress.result.error();
-  if (are_dropped_ && error.code == Code::off) return;
   if (error.code == Code::comm && !cut_off_) cut_off_ = error;
   if (!failed_) failed_ = flight;
   if (flight.progress.levels == 0) is_suspect_ = true;
@@ -62,21 +61,9 @@ void VersionsInFlight::finish_within(double at_most_s) {
     const double left_s = end_s - sys::monotonic_s();
     if (!progress_of(one).is_done) host_.wait(one.request, 0, std::max(left_s, 0.0));
   }
-  if (!all_done_by_now()) host_.give_up();
-  finish();
-}
-
-void VersionsInFlight::drop() {
-  if (!all_done_by_now()) {
-    are_dropped_ = true;
+  if (!std::ranges::all_of(taken_, [this](const Flight& one) { return progress_of(one).is_done; }))
     host_.give_up();
-  }
   finish();
-}
-
-bool VersionsInFlight::all_done_by_now() const {
-  return std::ranges::all_of(taken_,
-                             [this](const Flight& one) { return progress_of(one).is_done; });
 }
 
 Result<const Flight*> VersionsInFlight::get(std::uint64_t version) const {

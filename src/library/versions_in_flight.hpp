@@ -41,8 +41,6 @@ class VersionsInFlight {
   void finish();
   // Waits like finish(), but gives up what is not done after `at_most_s` seconds.
   void finish_within(double at_most_s);
-  // Gives up what is not done, which is no failure: nobody needs it any more.
-  void drop();
 
   // Returns the last version with this number; it stays valid until the next add() or catch_up().
   // Code::not_found for a version that was not taken recently.
@@ -73,7 +71,6 @@ class VersionsInFlight {
   const std::optional<Error>& cut_off() const { return cut_off_; }
 
  private:
-  bool all_done_by_now() const;
   void note_failure(const Flight& flight);
 
   const engine::Context& context_;
@@ -83,7 +80,6 @@ class VersionsInFlight {
   std::optional<Flight> failed_;
   std::optional<Error> cut_off_;
   bool is_suspect_ = false;
-  bool are_dropped_ = false;
 };
 
 }  // namespace diapause::library

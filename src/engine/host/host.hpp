@@ -74,7 +74,8 @@ class Host {
   // Returns a signal that asks to stop and that the process acting for the node received; 0: none.
   virtual int stop_signal() const { return 0; }
 
-  // Lets the background drop what it has not written: the program ends and will not wait.
+  // Lets the background drop what it has not written: the program closes the instance and will
+  // not wait.
   virtual void give_up() {}
   // Does what the background needs from the program's threads: passes its messages to the log, and
   // carries out its communication if nobody else may. Called in every call of the program.

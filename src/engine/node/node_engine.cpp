@@ -139,7 +139,7 @@ Status NodeEngine::go_on() {
   if (!is_given_up_) return {};
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t given_up, context_.comm->all_max(is_given_up_() ? 1 : 0));
   if (given_up == 0) return {};
-  return fail(Code::off, "given up when the program ended");
+  return fail(Code::off, "given up when the program closed the instance");
 }
 
 Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captures) {
