@@ -59,6 +59,26 @@ int count_by(int socket, unsigned long request) {
   return ::ioctl(socket, request, &count) == 0 ? count : 0;
 }
 
+// Says for a while where MSG_PEEK begins in a socket; from an offset on, each look goes on behind
+// the one before.
+class PeekOffset {
+ public:
+  static constexpr int kNone = -1;  // each look begins at the first byte
+  PeekOffset(int socket, int offset)
+      : socket_(socket), before_(number_of_socket(socket, SO_PEEK_OFF)) {
+    set(offset);
+  }
+  ~PeekOffset() { set(before_); }
+  PeekOffset(const PeekOffset&) = delete;
+  PeekOffset& operator=(const PeekOffset&) = delete;
+
+ private:
+  void set(int offset) const {
+    ::setsockopt(socket_, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof offset);
+  }
+  int socket_, before_;
+};
+
 // Returns whether urgent data (MSG_OOB) is among what waits in a socket. What comes after it cannot
 // be looked at.
 bool has_urgent_data(int socket) {
@@ -329,13 +349,9 @@ Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  const int before = number_of_socket(socket, SO_PEEK_OFF), from_the_first = 0;
-  if (before > 0)
-    ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
+  const PeekOffset offset(socket, PeekOffset::kNone);
   const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
-  const int error = errno;
-  if (before >= 0) ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
-  if (got < 0) return fail(os_error("looking at what waits in " + seen.place, error));
+  if (got < 0) return fail(os_error("looking at what waits in " + seen.place, errno));
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
     return fail(Code::again,
                 fmt::format("process {} ({}) has {}, in which descriptors or credentials are on "
@@ -363,8 +379,7 @@ tl::unexpected<Error> cannot_be_looked_at(const DumpWork::SeenSocket& seen) {
 // message at all.
 bool may_have_empty_message(std::uint64_t inode, int socket, EmptyMessages& seen) {
   if (!seen.contains(inode)) return false;
-  const int at_first = -1;
-  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &at_first, sizeof at_first);
+  const PeekOffset offset(socket, PeekOffset::kNone);
   char byte = 0;
   const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   const bool is_end = got == 0 && (poll_now(socket, POLLRDHUP) & POLLRDHUP) != 0;
@@ -376,13 +391,8 @@ bool may_have_empty_message(std::uint64_t inode, int socket, EmptyMessages& seen
 // Reads the messages in a socket one by one, with their boundaries, and leaves them there.
 Status peek_messages(const DumpWork::SeenSocket& seen, int socket, EmptyMessages& empty,
                      Socket& to) {
-  const int before = number_of_socket(socket, SO_PEEK_OFF), from_the_first = 0;
-  Status sound;
-  if (may_have_empty_message(seen.inode, socket, empty)) {
-    ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
-    return cannot_be_looked_at(seen);
-  }
-  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
+  if (may_have_empty_message(seen.inode, socket, empty)) return cannot_be_looked_at(seen);
+  const PeekOffset offset(socket, 0);
   ByteVector room(1 << 20);
   for (;;) {
     iovec part{room.data(), room.size()};
@@ -394,19 +404,15 @@ Status peek_messages(const DumpWork::SeenSocket& seen, int socket, EmptyMessages
     message.msg_iovlen = 1;
     const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
     const bool is_end = got == 0 && (poll_now(socket, POLLRDHUP) & POLLRDHUP) != 0;
-    if (got < 0 || is_end) break;
+    if (got < 0 || is_end) return {};
     if (got == 0) empty.insert(seen.inode);
-    if (got == 0 || (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
-      sound = cannot_be_looked_at(seen);
-      break;
-    }
+    if (got == 0 || (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0)
+      return cannot_be_looked_at(seen);
     to.waiting.emplace_back(room.begin(), room.begin() + got);
     const ByteView name =
         as_byte_view(sender).first(std::min<std::size_t>(message.msg_namelen, sizeof sender));
     to.senders.emplace_back(name.begin(), name.end());
   }
-  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
-  return sound;
 }
 
 constexpr int kFlowLimit_ms = 30'000;
