@@ -90,6 +90,7 @@ Status open_door(const StoreRequest& request, const Team* team,
 
 // Ranks of Open MPI listen at the first free ports from 1024 on: when a job has ended, another one
 // gets its ports and keeps it from being restarted. With 0 they get ports that the kernel chooses.
+// Between machines a site may allow only some ports.
 void let_kernel_choose_ports() {
   for (const char* const name : {"OMPI_MCA_btl_tcp_port_min_v4", "OMPI_MCA_btl_tcp_port_min_v6"}) {
     if (config::value_in(sys::environment(), name).empty()) sys::set_environment(name, "0");
@@ -125,6 +126,7 @@ Status give_adapters(const process::Keeper& keeper, Team* team, fabric::Board& b
 Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team,
                                     const process::Watch& watch) {
   if (team == nullptr) return launch_alone(request, watch);
+  if (!emulated_name(team).empty()) let_kernel_choose_ports();
   std::optional<sys::Listener> listener;
   Status own;
   if (!team->is_first()) {
