@@ -25,7 +25,7 @@ class Failed(Exception):
     pass
 
 
-def run_script(arguments, name, limit_s=LIMIT_S, **settings):
+def run_script(arguments, name, limit_s=LIMIT_S, clock_counts=False, **settings):
     """Runs guest.sh and then the script `name` in the machine, with shell variables of these
     settings. Fails with all that was written unless its status is 0."""
     booted = machine.Machine(arguments.cache)
@@ -35,7 +35,7 @@ def run_script(arguments, name, limit_s=LIMIT_S, **settings):
                                      for key, value in variables.items())
         text += (FOLDER / "guest.sh").read_text() + (FOLDER / name).read_text()
         (pathlib.Path(share) / "script").write_text(text)
-        status, output = booted.run(share, limit_s)
+        status, output = booted.run(share, limit_s, clock_counts)
     if status != 0:
         raise Failed(f"{name} ended with status {status}:\n{output}")
     return output
@@ -116,17 +116,23 @@ def libfabric(arguments):
 
 
 def cost(arguments):
-    """No test: prints what the library of Diapause costs in this machine, by the packaged
-    ping-pongs, of which each runs with it and without it in turn."""
-    output = run_script(arguments, "cost.sh", limit_s=STRESS_S, rounds=8, iterations=400)
-    ratios = {}
-    for kind, ours, bare in re.findall(r"(.+): with ([\d.]+) without ([\d.]+)", output):
-        ratios.setdefault(kind, []).append((float(ours), float(bare)))
-    for kind, pairs in ratios.items():
-        times = sorted(ours / bare for ours, bare in pairs)
-        bare = statistics.median(bare for _, bare in pairs)
-        print(f"{kind} bytes: {statistics.median(times):.3f} times as long ({times[0]:.3f} to "
-              f"{times[-1]:.3f} in {len(times)} pairs), {bare:.0f} us without")
+    """No test: prints what the library of Diapause costs a message in this machine, by packaged
+    programs that measure latency and rate, of which each runs with it and without it in turn."""
+    tools = machine.unpacked(arguments.cache, "perftest") / "usr/bin"
+    libraries = [machine.unpacked(arguments.cache, package) / "usr/lib/x86_64-linux-gnu"
+                 for package in ("libibumad3", "libpci3")]
+    output = run_script(arguments, "cost.sh", limit_s=STRESS_S, clock_counts=True, tools=tools,
+                        libraries=":".join(map(str, libraries)), rounds=3)
+    times = {}
+    for program, with_or_without, microseconds in re.findall(
+            r"(.+): (with|without) ([\d.]+)", output):
+        times.setdefault(program, {}).setdefault(with_or_without, []).append(float(microseconds))
+    if not times or any(len(both) != 2 for both in times.values()):
+        raise Failed(output)
+    for program, both in times.items():
+        ours, bare = (statistics.median(both[name]) for name in ("with", "without"))
+        print(f"{program}: {ours / bare:.4f} times as long; us a message with it {both['with']}, "
+              f"without {both['without']}")
 
 
 def run_checkpoints(arguments, options, **settings):

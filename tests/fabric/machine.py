@@ -180,16 +180,20 @@ class Machine:
             archive.add(f"modules/{module.stem}.ko", 0o100644, module.read_bytes())
         archive.close()
 
-    def run(self, share, limit_s):
+    def run(self, share, limit_s, clock_counts=False):
         """Boots, runs the file `script` in the directory `share`, and returns its exit
         status and what it wrote.
 
-        The machine sees `share` as /run/share. Raises subprocess.TimeoutExpired if all that
+        The machine sees `share` as /run/share. With `clock_counts` it has one processor, and its
+        clock counts the instructions of that: it advances by a nanosecond for each, and stands
+        still for whatever else this computer does. Raises subprocess.TimeoutExpired if all that
         takes longer than `limit_s`.
         """
         share = pathlib.Path(share)
-        words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",
-                 str(PROCESSORS), "-m", str(MEMORY_MIB), "-nodefaults", "-no-reboot", "-display",
+        processors = (["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-smp", "1"]
+                      if clock_counts else
+                      ["-accel", "tcg,thread=multi", "-smp", str(PROCESSORS)])
+        words = ["qemu-system-x86_64", *processors, "-cpu", "max", "-m", str(MEMORY_MIB), "-nodefaults", "-no-reboot", "-display",
                  "none", "-serial", f"file:{share / 'console'}",
                  "-kernel", str(self.kernel), "-initrd", str(self.system),
                  "-append", "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check",
