@@ -193,8 +193,9 @@ class Machine:
         processors = (["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-smp", "1"]
                       if clock_counts else
                       ["-accel", "tcg,thread=multi", "-smp", str(PROCESSORS)])
-        words = ["qemu-system-x86_64", *processors, "-cpu", "max", "-m", str(MEMORY_MIB), "-nodefaults", "-no-reboot", "-display",
-                 "none", "-serial", f"file:{share / 'console'}",
+        words = ["qemu-system-x86_64", *processors, "-cpu", "max", "-m", str(MEMORY_MIB),
+                 "-nodefaults", "-no-reboot", "-display", "none",
+                 "-serial", f"file:{share / 'console'}",
                  "-kernel", str(self.kernel), "-initrd", str(self.system),
                  "-append", "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check",
                  "-virtfs",

@@ -1,5 +1,5 @@
-// Provides completion channels, and the events of contexts. A program waits with an epoll set,
-// which outlives the adapters.
+// Provides completion channels, and the events of contexts. A program that polls their descriptors
+// has an epoll set, which outlives the adapters.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -29,14 +29,58 @@ int wait_for(int descriptor) {
   return ::poll(&one, 1, -1) < 0 ? -1 : 0;
 }
 
-// The event of the adapter, if there is one. The real queue is told at once that it was dealt with.
-CompletionQueue* take_real_event(Shim& shim, Channel& channel) {
+// Reads an event of the adapter. The real queue is not destroyed until it is acknowledged. Returns
+// null and an error number if there is none.
+ibv_cq* read_event(Shim& shim, ibv_comp_channel& from) {
   ibv_cq* real = nullptr;
   void* queue = nullptr;
-  if (channel.real == nullptr || shim.real.ibv_get_cq_event(channel.real, &real, &queue) != 0)
-    return nullptr;
-  shim.real.ibv_ack_cq_events(real, 1);
-  return static_cast<CompletionQueue*>(queue);
+  errno = EIO;  // the end of a file sets none
+  return shim.real.ibv_get_cq_event(&from, &real, &queue) == 0 ? real : nullptr;
+}
+
+CompletionQueue& queue_of(const ibv_cq& real) {
+  return *static_cast<CompletionQueue*>(real.cq_context);
+}
+
+void set_waiting(int descriptor, bool is_waiting) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  ::fcntl(descriptor, F_SETFL, is_waiting ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+}
+
+// From now on calls wait for the adapter. The caller has the lock, or has closed the gate.
+void attach(Channel& channel) {
+  set_waiting(channel.real->fd, channel.is_waiting);
+  ::dup3(channel.real->fd, channel.reading.fd, O_CLOEXEC);
+  channel.attachments.fetch_add(1);
+}
+
+// The caller has the lock, and has taken held events.
+void note_taken(Channel& channel) {
+  if (!channel.held.empty()) return;
+  silence(channel.bell);
+  attach(channel);
+}
+
+// Returns null if there is none.
+CompletionQueue* take_held(Shim& shim, Channel& channel) {
+  const Passage passage(shim.gate);
+  const Holding holding(channel.lock, shim.gate);
+  if (channel.held.empty()) return nullptr;
+  CompletionQueue* const queue = channel.held.front();
+  channel.held.pop_front();
+  queue->events_given.fetch_add(1);
+  note_taken(channel);
+  return queue;
+}
+
+// Calls wait as the program's descriptor says now.
+void follow(Shim& shim, Channel& channel) {
+  const bool is_waiting = (::fcntl(channel.shown.fd, F_GETFL) & O_NONBLOCK) == 0;
+  if (is_waiting == channel.is_waiting.load(std::memory_order_relaxed)) return;
+  const Passage passage(shim.gate);
+  const Holding holding(channel.lock, shim.gate);
+  channel.is_waiting = is_waiting;
+  set_waiting(channel.real->fd, is_waiting);
 }
 
 // Lets an event speak of the program's objects.
@@ -96,19 +140,26 @@ int watched(int descriptor, int bell) {
 Status open_real(Shim& shim, Channel& channel) {
   channel.real = shim.real.ibv_create_comp_channel(of(channel.shown.context).real);
   if (channel.real == nullptr) return fail(os_error("making a completion channel", errno));
-  const int descriptor = channel.real->fd;
-  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  if (channel.held.empty()) attach(channel);
   epoll_event events{};
   events.events = EPOLLIN;
-  if (::epoll_ctl(channel.shown.fd, EPOLL_CTL_ADD, descriptor, &events) == 0) return {};
+  if (::epoll_ctl(channel.shown.fd, EPOLL_CTL_ADD, channel.real->fd, &events) == 0) return {};
   return fail(os_error("watching a completion channel", errno));
 }
 
 void take_events(Shim& shim, Channel& channel) {
-  while (CompletionQueue* const queue = take_real_event(shim, channel)) {
-    queue->has_missed_event = false;
-    channel.held.push_back(queue);
+  ::dup3(shim.nothing, channel.reading.fd, O_CLOEXEC);
+  set_waiting(channel.real->fd, false);
+  while (ibv_cq* const real = read_event(shim, *channel.real)) {
+    queue_of(*real).has_missed_event = false;
+    channel.held.push_back(&queue_of(*real));
+    shim.real.ibv_ack_cq_events(real, 1);
   }
+}
+
+void forget_events(Channel& channel, const CompletionQueue& queue) {
+  const std::size_t forgotten = std::erase(channel.held, &queue);
+  if (forgotten > 0) note_taken(channel);
 }
 
 void take_events(Shim& shim, Context& context) {
@@ -128,11 +179,11 @@ DIAPAUSE_VERB ibv_comp_channel* ibv_create_comp_channel(ibv_context* shown) {
   auto channel = std::make_unique<Channel>();
   channel->bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   channel->shown = {shown, watched(-1, channel->bell), 0};
-  if (!open_real(shim, *channel)) {
+  channel->reading.fd = ::fcntl(shim.nothing, F_DUPFD_CLOEXEC, 0);
+  if (channel->reading.fd < 0 || !open_real(shim, *channel)) {
     const int error = errno;
     if (channel->real != nullptr) shim.real.ibv_destroy_comp_channel(channel->real);
-    ::close(channel->shown.fd);
-    ::close(channel->bell);
+    for (const int one : {channel->shown.fd, channel->bell, channel->reading.fd}) ::close(one);
     errno = error;
     return nullptr;
   }
@@ -147,8 +198,7 @@ DIAPAUSE_VERB int ibv_destroy_comp_channel(ibv_comp_channel* shown) {
   Channel& channel = of(shown);
   const int error = shim.real.ibv_destroy_comp_channel(channel.real);
   if (error != 0) return error;
-  ::close(shown->fd);
-  ::close(channel.bell);
+  for (const int one : {shown->fd, channel.bell, channel.reading.fd}) ::close(one);
   shim.channels.remove(&channel);
   delete &channel;
   return 0;
@@ -158,27 +208,27 @@ DIAPAUSE_VERB int ibv_get_cq_event(ibv_comp_channel* shown, ibv_cq** queue, void
   Shim& shim = Shim::get();
   if (!is_ours(shown->context)) return shim.real.ibv_get_cq_event(shown, queue, queue_context);
   Channel& channel = of(shown);
-  for (;;) {
-    CompletionQueue* found = nullptr;
-    {
-      const Passage passage(shim.gate);
-      const Holding holding(channel.lock, shim.gate);
-      if (!channel.held.empty()) {
-        found = channel.held.front();
-        channel.held.pop_front();
-        if (channel.held.empty()) silence(channel.bell);
-      } else {
-        found = take_real_event(shim, channel);
+  follow(shim, channel);
+  CompletionQueue* found = nullptr;
+  while (found == nullptr) {
+    const std::uint32_t attachments = channel.attachments.load();
+    if (ibv_cq* const real = read_event(shim, channel.reading)) {
+      found = &queue_of(*real);
+      found->events_given.fetch_add(1);
+      shim.real.ibv_ack_cq_events(real, 1);
+    } else if (errno != EIO) {
+      return -1;
+    } else {
+      found = take_held(shim, channel);
+      if (found == nullptr && attachments == channel.attachments.load()) {
+        errno = EIO;  // the adapter's own
+        return -1;
       }
-      if (found != nullptr) ++found->events_given;
     }
-    if (found != nullptr) {
-      *queue = &found->shown;
-      *queue_context = found->shown.cq_context;
-      return 0;
-    }
-    if (wait_for(shown->fd) != 0) return -1;
   }
+  *queue = &found->shown;
+  *queue_context = found->shown.cq_context;
+  return 0;
 }
 
 DIAPAUSE_VERB void ibv_ack_cq_events(ibv_cq* shown, unsigned count) {

@@ -74,17 +74,11 @@ std::optional<Shared> read_shared(const std::string& path) {
 
 }  // namespace
 
-Shim::Shim() {
+Shim::Shim() : nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
   do {
     (void)!::getrandom(&receive_mark, sizeof receive_mark, 0);
   } while (receive_mark == 0);
   ::pthread_atfork(nullptr, nullptr, forget_in_child);
-}
-
-Shim& Shim::get() {
-  // Never destroyed: the program may use verbs while it ends.
-  static Shim* const shim = new Shim;
-  return *shim;
 }
 
 // A child has no such thread, and adapters are not inherited. Were it to answer the agent, it would

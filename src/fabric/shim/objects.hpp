@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -82,6 +81,13 @@ struct QueuePair;
 struct Channel {
   ibv_comp_channel shown = {};
   ibv_comp_channel* real = nullptr;
+  // Calls for events wait here, without the lock and outside the gate, as long as the adapter is
+  // open. Its descriptor is attached to the real channel, or, while there is none or events are
+  // held, to a file at whose end every read fails with EIO. Such a call enters the gate and looks
+  // again.
+  ibv_comp_channel reading = {};
+  std::atomic<std::uint32_t> attachments{0};  // how often it was attached
+  std::atomic<bool> is_waiting{true};         // false: O_NONBLOCK
   int bell = -1;
   Lock lock;
   // Events that were taken from the real channel before a checkpoint.
@@ -108,10 +114,7 @@ class PairTable {
   QueuePair* find(std::uint32_t number) {
     Recent& recent = recent_[number % recent_.size()];
     if (recent.pair != nullptr && recent.number == number) return recent.pair;
-    const auto found = all_.find(number);
-    if (found == all_.end()) return nullptr;
-    recent = {number, found->second};
-    return found->second;
+    return search(number);
   }
 
  private:
@@ -119,6 +122,13 @@ class PairTable {
     std::uint32_t number = 0;
     QueuePair* pair = nullptr;
   };
+  [[gnu::noinline]] QueuePair* search(std::uint32_t number) {
+    const auto found = all_.find(number);
+    if (found == all_.end()) return nullptr;
+    recent_[number % recent_.size()] = {number, found->second};
+    return found->second;
+  }
+
   std::array<Recent, 16> recent_;
   std::unordered_map<std::uint32_t, QueuePair*> all_;
 };
@@ -137,7 +147,7 @@ struct CompletionQueue {
   // many does no harm, one too few does.
   bool is_armed = false, is_armed_for_solicited = false;
   bool has_missed_event = false;  // while it was armed, completions were taken
-  std::uint32_t events_given = 0;
+  std::atomic<std::uint32_t> events_given{0};
   PairTable pairs;  // those whose work completes here
   // A thread holds `reading` from ibv_start_poll() to ibv_end_poll(), and reads `read` meanwhile. A
   // checkpoint does not take it.
@@ -157,15 +167,29 @@ class Receives {
     std::uint64_t order = 0;  // 0: free
     std::uint32_t pieces = 0;
   };
-  // Returns the index of the slot that now holds it, or nothing if there are too many.
-  std::optional<std::uint32_t> take(const ibv_recv_wr& posted);
-  // Undoes the last take().
-  void undo_take();
-  void give_back(std::uint32_t slot);
-  void forget_all();
-  bool is_taken(std::uint32_t slot) const {
-    return slot < slots_.size() && slots_[slot].order != 0;
+  bool has_room(const ibv_recv_wr& posted) const {
+    return taken_ != given_.load(std::memory_order_acquire) &&
+           static_cast<std::uint32_t>(posted.num_sge) <= most_pieces_;
   }
+  // Returns the index of the slot that now holds it. There must be room.
+  std::uint32_t take(const ibv_recv_wr& posted) {
+    const auto pieces = static_cast<std::uint32_t>(posted.num_sge);
+    const std::uint32_t slot = free_[taken_++ & mask_];
+    slots_[slot] = {posted.wr_id, taken_, pieces};
+    ibv_sge* const known = pieces_.data() + std::size_t{slot} * most_pieces_;
+    for (std::uint32_t i = 0; i < pieces; ++i) known[i] = posted.sg_list[i];
+    return slot;
+  }
+  // Undoes the last take().
+  void undo_take() { slots_[free_[--taken_ & mask_]].order = 0; }
+  void give_back(std::uint32_t slot) {
+    slots_[slot].order = 0;
+    const std::uint64_t given = given_.load(std::memory_order_relaxed);
+    free_[given & mask_] = slot;
+    given_.store(given + 1, std::memory_order_release);
+  }
+  void forget_all();
+  bool is_taken(std::uint32_t slot) const { return slot < most_ && slots_[slot].order != 0; }
   const Slot& at(std::uint32_t slot) const { return slots_[slot]; }
   std::span<ibv_sge> pieces_of(std::uint32_t slot) {
     return {pieces_.data() + std::size_t{slot} * most_pieces_, slots_[slot].pieces};
@@ -181,9 +205,9 @@ class Receives {
   // Free slots, in a ring whose size is a power of two: who posts takes the first ones, and who
   // gives back adds behind the last.
   std::vector<std::uint32_t> free_;
-  std::uint64_t taken_ = 0;
+  std::uint64_t taken_ = 0, mask_ = 0;  // of an index into `free_`
   std::atomic<std::uint64_t> given_{0};
-  std::uint32_t most_pieces_ = 0;
+  std::uint32_t most_ = 0, most_pieces_ = 0;
 };
 
 struct SharedQueue {

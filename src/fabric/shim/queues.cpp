@@ -11,44 +11,27 @@
 namespace diapause::fabric {
 
 void Receives::prepare(std::uint32_t most, std::uint32_t most_pieces) {
+  most_ = most;
   most_pieces_ = most_pieces;
   slots_.assign(most, {});
   pieces_.assign(std::size_t{most} * most_pieces, {});
   free_.resize(std::bit_ceil(std::max(most, 1U)));
+  mask_ = free_.size() - 1;
   forget_all();
 }
 
-std::optional<std::uint32_t> Receives::take(const ibv_recv_wr& posted) {
-  const auto pieces = static_cast<std::uint32_t>(posted.num_sge);
-  if (taken_ == given_.load(std::memory_order_acquire) || pieces > most_pieces_)
-    return std::nullopt;
-  const std::uint32_t slot = free_[taken_++ & (free_.size() - 1)];
-  slots_[slot] = {posted.wr_id, taken_, pieces};
-  std::copy_n(posted.sg_list, pieces, pieces_of(slot).begin());
-  return slot;
-}
-
-void Receives::undo_take() { slots_[free_[--taken_ & (free_.size() - 1)]].order = 0; }
-
-void Receives::give_back(std::uint32_t slot) {
-  slots_[slot].order = 0;
-  const std::uint64_t given = given_.load(std::memory_order_relaxed);
-  free_[given & (free_.size() - 1)] = slot;
-  given_.store(given + 1, std::memory_order_release);
-}
-
 void Receives::forget_all() {
-  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+  for (std::uint32_t slot = 0; slot < most_; ++slot) {
     slots_[slot].order = 0;
     free_[slot] = slot;
   }
   taken_ = 0;
-  given_ = slots_.size();
+  given_ = most_;
 }
 
 std::vector<std::uint32_t> Receives::in_order() const {
   std::vector<std::uint32_t> taken;
-  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+  for (std::uint32_t slot = 0; slot < most_; ++slot) {
     if (is_taken(slot)) taken.push_back(slot);
   }
   std::ranges::sort(taken, {}, [&](std::uint32_t slot) { return slots_[slot].order; });
@@ -120,7 +103,7 @@ DIAPAUSE_VERB int ibv_destroy_cq(ibv_cq* shown) {
     shim.queues.remove(&queue);
     if (queue.channel != nullptr) {
       const Holding holding(queue.channel->lock, shim.gate);
-      std::erase(queue.channel->held, &queue);
+      forget_events(*queue.channel, queue);
       --queue.channel->shown.refcnt;
     }
   }

@@ -39,10 +39,14 @@ class Set {
 
 class Shim {
  public:
-  // Made at the first call.
-  static Shim& get();
+  // Made at the first call, and never destroyed: the program may use verbs while it ends.
+  [[gnu::always_inline]] static Shim& get() {
+    static Shim* const shim = new Shim;
+    return *shim;
+  }
 
   const Real real = Real::find();
+  const int nothing;  // a file with nothing in it
   Gate gate;
   Directory directory;             // changes only while threads are stopped
   std::uint32_t receive_mark = 0;  // upper half of the ids of receives, as adapters know them
@@ -143,6 +147,8 @@ ibv_ah_attr real_attributes(Shim& shim, Context& context, const ibv_ah_attr& sho
 // events.cpp
 Status open_real(Shim& shim, Channel& channel);
 void take_events(Shim& shim, Channel& channel);
+// The caller has the lock of the channel.
+void forget_events(Channel& channel, const CompletionQueue& queue);
 void take_events(Shim& shim, Context& context);
 void ring(int bell);
 int watched(int descriptor, int bell);

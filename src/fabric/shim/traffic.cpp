@@ -3,6 +3,9 @@
 // While every number is still the one that the adapter gave, requests to connected queue pairs are
 // passed on untouched, and only counted. Receives are remembered, because a checkpoint takes them
 // from the adapter and has to give them back.
+//
+// What every message passes is compiled into the functions that programs call: calls between these
+// parts would take as many instructions as the parts do.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,25 +22,28 @@ namespace {
 constexpr std::size_t kBatch = 16;  // messages that are handed on at once
 constexpr std::size_t kPieces =
     64;  // pieces of memory that these may have together, or one message alone
+#define DIAPAUSE_HOT [[gnu::always_inline]] inline
+#define DIAPAUSE_COLD [[gnu::noinline]]
+
 constexpr std::uint64_t kMarkerId = 0x6d61726b'6d61726b;
 constexpr std::uint32_t kGrhBytes = 40, kIpv4At = 20;
 
-bool is_two_sided(ibv_wr_opcode opcode) {
-  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-         opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+// Sets of operations have a bit for each, since every message is looked up in them.
+constexpr std::uint32_t set_of(std::initializer_list<ibv_wr_opcode> opcodes) {
+  std::uint32_t bits = 0;
+  for (const ibv_wr_opcode one : opcodes) bits |= 1U << one;
+  return bits;
 }
 
-bool is_one_sided(ibv_wr_opcode opcode) {
-  return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-         opcode == IBV_WR_RDMA_READ;
-}
+constexpr std::uint32_t kTwoSided =
+    set_of({IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM});
+constexpr std::uint32_t kOneSided =
+    set_of({IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ});
+constexpr std::uint32_t kAtomic = set_of({IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD});
+constexpr std::uint32_t kSupported = kTwoSided | kOneSided | kAtomic;
 
-bool is_atomic(ibv_wr_opcode opcode) {
-  return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-bool is_supported(ibv_wr_opcode opcode) {
-  return is_two_sided(opcode) || is_one_sided(opcode) || is_atomic(opcode);
+bool is_in(std::uint32_t set, ibv_wr_opcode opcode) {
+  return opcode < 32 && (set >> opcode & 1) != 0;
 }
 
 bool is_signalled(const QueuePair& pair, const ibv_send_wr& one) {
@@ -46,7 +52,7 @@ bool is_signalled(const QueuePair& pair, const ibv_send_wr& one) {
 
 // Notes where the signalled ones of these sends are among all. This must be done before they are
 // posted, because they may complete at once.
-void note_positions(QueuePair& pair, const ibv_send_wr* from) {
+DIAPAUSE_HOT void note_positions(QueuePair& pair, const ibv_send_wr* from) {
   if (pair.positions.empty()) return;
   std::uint64_t signalled = pair.signalled, posted = pair.posted;
   for (const ibv_send_wr* one = from; one != nullptr; one = one->next) {
@@ -56,7 +62,7 @@ void note_positions(QueuePair& pair, const ibv_send_wr* from) {
   }
 }
 
-void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
+DIAPAUSE_HOT void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
   for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next) {
     ++pair.posted;
     if (is_signalled(pair, *one)) {
@@ -65,7 +71,7 @@ void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* unt
     } else {
       ++pair.behind_last_signal;
     }
-    if (is_two_sided(one->opcode)) ++pair.sent;
+    if (is_in(kTwoSided, one->opcode)) ++pair.sent;
   }
 }
 
@@ -121,9 +127,9 @@ class Translation {
       Handle& handle = of(one.wr.ud.ah);
       copy.wr.ud.ah = handle.real;
       copy.wr.ud.remote_qpn = real_number(shim_, handle, one.wr.ud.remote_qpn);
-    } else if (is_one_sided(one.opcode)) {
+    } else if (is_in(kOneSided, one.opcode)) {
       copy.wr.rdma.rkey = shim_.directory.real_key(pair_.peer_home, one.wr.rdma.rkey);
-    } else if (is_atomic(one.opcode)) {
+    } else if (is_in(kAtomic, one.opcode)) {
       copy.wr.atomic.rkey = shim_.directory.real_key(pair_.peer_home, one.wr.atomic.rkey);
     }
   }
@@ -137,7 +143,8 @@ class Translation {
   std::size_t count_ = 0, used_ = 0;
 };
 
-int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
+DIAPAUSE_COLD int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from,
+                                  ibv_send_wr** bad) {
   Translation translation(shim, pair);
   while (from != nullptr) {
     ibv_send_wr* const next = translation.take(from);
@@ -158,11 +165,28 @@ int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr*
   return 0;
 }
 
+// A datagram leads to its receiver by an object of this library, even if every number is the
+// adapter's.
+DIAPAUSE_HOT int post_datagram(QueuePair& pair, ibv_send_wr& one, ibv_send_wr** bad) {
+  ibv_send_wr copy = one;
+  copy.wr.ud.ah = of(one.wr.ud.ah).real;
+  const int error = pair.real->context->ops.post_send(pair.real, &copy, bad);
+  if (error != 0) {
+    *bad = &one;
+    return error;
+  }
+  count_sent(pair, &one, one.next);
+  return 0;
+}
+
 // The caller has the lock of the pair.
-int post_held(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
+DIAPAUSE_HOT int post_held(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
   note_positions(pair, from);
-  const bool is_plain = pair.shown.qp_type != IBV_QPT_UD && shim.directory.is_trivial();
-  if (!is_plain) return post_translated(shim, pair, from, bad);
+  if (!shim.directory.is_trivial()) return post_translated(shim, pair, from, bad);
+  if (pair.shown.qp_type == IBV_QPT_UD) {
+    if (from == nullptr || from->next != nullptr) return post_translated(shim, pair, from, bad);
+    return post_datagram(pair, *from, bad);
+  }
   const int error = pair.real->context->ops.post_send(pair.real, from, bad);
   count_sent(pair, from, error == 0 ? nullptr : *bad);
   return error;
@@ -172,7 +196,7 @@ int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
   Shim& shim = Shim::get();
   QueuePair& pair = of(shown);
   for (ibv_send_wr* one = from; one != nullptr; one = one->next) {
-    if (is_supported(one->opcode)) continue;
+    if (is_in(kSupported, one->opcode)) continue;
     *bad = from;
     return EOPNOTSUPP;
   }
@@ -182,34 +206,35 @@ int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
 
 // Hands a receive to the adapter: under the number of its slot, with real keys.
 template <class Post>
-int post_slot(Shim& shim, Receives& receives, const Numbers& keys, std::uint32_t slot,
-              const Post& post) {
+DIAPAUSE_HOT int post_slot(Shim& shim, Receives& receives, const Numbers& keys, std::uint32_t slot,
+                           const Post& post) {
   const std::span<ibv_sge> known = receives.pieces_of(slot);
   ibv_recv_wr real{std::uint64_t{shim.receive_mark} << 32 | slot, nullptr, known.data(),
                    static_cast<int>(known.size())};
-  std::array<ibv_sge, kPieces> pieces;
-  if (!keys.is_empty()) {
-    if (known.size() > pieces.size()) return EINVAL;
-    std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
-      one.lkey = keys.real(one.lkey);
-      return one;
-    });
-    real.sg_list = pieces.data();
-  }
   ibv_recv_wr* bad = nullptr;
+  if (keys.is_empty()) return post(&real, &bad);
+  std::array<ibv_sge, kPieces> pieces;
+  if (known.size() > pieces.size()) return EINVAL;
+  std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
+    one.lkey = keys.real(one.lkey);
+    return one;
+  });
+  real.sg_list = pieces.data();
   return post(&real, &bad);
 }
 
 template <class Post>
-int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from, ibv_recv_wr** bad,
-                  const Post& post) {
+DIAPAUSE_HOT int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from,
+                               ibv_recv_wr** bad, const Post& post) {
   Shim& shim = Shim::get();
   const Holding holding(receives.lock, shim.gate);
   for (ibv_recv_wr* one = from; one != nullptr; one = one->next) {
-    const auto slot = receives.take(*one);
-    const int error = slot ? post_slot(shim, receives, keys, *slot, post) : ENOMEM;
-    if (error == 0) continue;
-    if (slot) receives.undo_take();
+    int error = ENOMEM;
+    if (receives.has_room(*one)) {
+      error = post_slot(shim, receives, keys, receives.take(*one), post);
+      if (error == 0) continue;
+      receives.undo_take();
+    }
     *bad = one;
     return error;
   }
@@ -299,7 +324,7 @@ class Header {
 };
 
 // Says who sent a datagram, and to whom, in the numbers that the program knows.
-void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_wc& completion) {
+DIAPAUSE_COLD void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_wc& completion) {
   const Directory& directory = shim.directory;
   if ((completion.wc_flags & IBV_WC_GRH) == 0) {
     completion.src_qp = directory.shown_pair({false, {}, completion.slid}, completion.src_qp);
@@ -317,24 +342,24 @@ void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_wc& completion
 
 // Lets a completion of a receive speak of what the program posted. Returns false if it is of before
 // the queue pair was reset.
-bool finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion, Others others) {
+DIAPAUSE_HOT bool finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion) {
   Receives& receives = pair.where_received();
-  const bool is_shared = pair.shown.srq != nullptr;  // other completion queues give back, too
-  if (is_shared && others == Others::free) receives.lock.lock_awake();
   const auto slot = static_cast<std::uint32_t>(completion.wr_id);
-  const bool is_known = receives.is_taken(slot);
-  completion.wr_id = is_known ? receives.at(slot).id : 0;
-  const bool is_good = completion.status == IBV_WC_SUCCESS;
-  if (is_known && is_good && pair.shown.qp_type == IBV_QPT_UD && !shim.directory.is_trivial()) {
-    name_source(shim, receives.pieces_of(slot), completion);
+  if (!receives.is_taken(slot)) {
+    completion.wr_id = 0;
+    return false;
   }
-  if (is_known) receives.give_back(slot);
-  if (is_shared && others == Others::free) receives.lock.unlock();
-  if (is_known && is_good) ++pair.received;
-  return is_known;
+  completion.wr_id = receives.at(slot).id;
+  if (completion.status == IBV_WC_SUCCESS) {
+    ++pair.received;
+    if (pair.shown.qp_type == IBV_QPT_UD && !shim.directory.is_trivial())
+      name_source(shim, receives.pieces_of(slot), completion);
+  }
+  receives.give_back(slot);
+  return true;
 }
 
-bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) {
+DIAPAUSE_HOT bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) {
   // In a completion that tells of an error, only the id is valid.
   if (completion.status == IBV_WC_SUCCESS) return (completion.opcode & IBV_WC_RECV) != 0;
   return completion.wr_id >> 32 == shim.receive_mark &&
@@ -342,13 +367,20 @@ bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) 
 }
 
 // Returns false if the completion is not for the program.
-bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others others) {
+DIAPAUSE_HOT bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others others) {
   QueuePair* const pair = queue.pairs.find(completion.qp_num);
   if (pair == nullptr) return false;  // it belongs to a queue pair that is gone
   completion.qp_num = pair->shown.qp_num;
   if (completion.status != IBV_WC_SUCCESS) pair->is_broken = true;
   if (is_of_receive(shim, *pair, completion)) {
-    return finish_receive(shim, *pair, completion, others);
+    // Other completion queues give back to a shared receive queue, too.
+    if (pair->shown.srq == nullptr || others == Others::held)
+      return finish_receive(shim, *pair, completion);
+    Lock& lock = pair->where_received().lock;
+    lock.lock_awake();
+    const bool is_known = finish_receive(shim, *pair, completion);
+    lock.unlock();
+    return is_known;
   }
   if (pair->is_marker_on_its_way && completion.wr_id == kMarkerId) {
     pair->is_marker_on_its_way = false;
@@ -361,19 +393,33 @@ bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others other
   return true;
 }
 
+// Completions that were taken before a checkpoint.
+DIAPAUSE_COLD int take_held(CompletionQueue& queue, int most, ibv_wc* into) {
+  int count = 0;
+  for (; count < most && !queue.held.empty(); ++count) {
+    into[count] = queue.held.front();
+    queue.held.pop_front();
+  }
+  return count;
+}
+
+DIAPAUSE_HOT Taken take(Shim& shim, CompletionQueue& queue, int most, ibv_wc* into, Others others) {
+  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
+  int kept = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!finish(shim, queue, into[i], others)) continue;
+    if (kept != i) into[kept] = into[i];
+    ++kept;
+  }
+  return {count, kept};
+}
+
 int poll_cq(ibv_cq* shown, int most, ibv_wc* into) {
   Shim& shim = Shim::get();
   CompletionQueue& queue = of(shown);
   const Holding holding(queue.lock, shim.gate);
-  if (!queue.held.empty()) {
-    int count = 0;
-    for (; count < most && !queue.held.empty(); ++count) {
-      into[count] = queue.held.front();
-      queue.held.pop_front();
-    }
-    return count;
-  }
-  const Taken taken = take_completions(queue, most, into, Others::free);
+  if (!queue.held.empty()) return take_held(queue, most, into);
+  const Taken taken = take(shim, queue, most, into, Others::free);
   return taken.from_adapter < 0 ? taken.from_adapter : taken.for_program;
 }
 
@@ -408,15 +454,7 @@ int post_all_or_none(QueuePair& pair, ibv_send_wr* from, std::size_t count) {
 }
 
 Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others) {
-  Shim& shim = Shim::get();
-  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
-  int kept = 0;
-  for (int i = 0; i < count; ++i) {
-    if (!finish(shim, queue, into[i], others)) continue;
-    if (kept != i) into[kept] = into[i];
-    ++kept;
-  }
-  return {count, kept};
+  return take(Shim::get(), queue, most, into, others);
 }
 
 // The marker of a reliable queue pair is a write of no bytes. That of a datagram queue pair is a

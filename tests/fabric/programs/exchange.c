@@ -10,7 +10,9 @@
 // of 127.0.0.1 is one side, and waits for the other, which is started "to" that port.
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -71,6 +73,7 @@ struct side {
   uint64_t sent[kPairs], came[kPairs], in_flight[kPairs], last[kPairs];
   uint64_t operations, counted;
   int is_waiting;
+  unsigned waits;
   int is_extended;
 };
 
@@ -453,6 +456,25 @@ static int may_wait(const struct side* side) {
   return !is_complete && !side->is_waiting;
 }
 
+// Every third time it polls the channel's descriptor and then does not wait, as event loops do.
+static void wait_for_event(struct side* side) {
+  const int descriptor = side->channel->fd, polls = ++side->waits % 3 == 0;
+  if (polls) {
+    struct pollfd one = {descriptor, POLLIN, 0};
+    must(fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0, "waiting no more");
+    must(poll(&one, 1, -1) == 1, "polling a channel");
+  }
+  struct ibv_cq* queue;
+  void* context;
+  const int has_event = ibv_get_cq_event(side->channel, &queue, &context) == 0;
+  must(has_event || (polls && errno == EAGAIN), "waiting for an event");
+  if (polls) must(fcntl(descriptor, F_SETFL, 0) == 0, "waiting again");
+  if (!has_event) return;
+  must(queue == side->receives && context == (void*)side, "an event of another queue");
+  ibv_ack_cq_events(queue, 1);
+  ibv_req_notify_cq(queue, 0);
+}
+
 static void exchange(struct side* side, int gate, int waits_for_events) {
   if (waits_for_events) ibv_req_notify_cq(side->receives, 0);
   while (!is_done(side)) {
@@ -470,14 +492,7 @@ static void exchange(struct side* side, int gate, int waits_for_events) {
       }
     }
     if (!side->is_waiting && side->operations < side->sent[kReliable] / 16) operate(side);
-    if (is_idle && waits_for_events && may_wait(side)) {
-      struct ibv_cq* queue;
-      void* context;
-      must(ibv_get_cq_event(side->channel, &queue, &context) == 0, "waiting for an event");
-      must(queue == side->receives && context == (void*)side, "an event of another queue");
-      ibv_ack_cq_events(queue, 1);
-      ibv_req_notify_cq(queue, 0);
-    }
+    if (is_idle && waits_for_events && may_wait(side)) wait_for_event(side);
   }
   // The other may still operate in this memory, and wait for receives.
   char word = 1;
