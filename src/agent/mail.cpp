@@ -188,6 +188,12 @@ std::string Mail::missing(std::span<const std::uint32_t> from) const {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
+double Mail::limit_s(std::span<const std::uint32_t> from) const {
+  const bool waits_for_parent =
+      limits_.parent && std::ranges::find(from, *limits_.parent) != from.end();
+  return waits_for_parent ? limits_.parent_s : limits_.seconds;
+}
+
 Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts,
                                                std::span<const std::uint32_t> from) {
   std::map<std::uint32_t, std::size_t> wanted;
@@ -222,6 +228,7 @@ Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts,
       }
     }
   };
+  const double most_s = limit_s(from);
   double last_s = sys::monotonic_s();
   while (!is_flushed() || !has_come()) {
     if (meanwhile_) meanwhile_();
@@ -231,10 +238,10 @@ Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts,
       leave();
       return fail(bad.error());
     }
-    if (sys::monotonic_s() - last_s > limit_s_) {
+    if (sys::monotonic_s() - last_s > most_s) {
       leave();
       const Error late{Code::timeout,
-                       fmt::format("{} did not answer within {:g} s", missing(from), limit_s_)};
+                       fmt::format("{} did not answer within {:g} s", missing(from), most_s)};
       give_up(late);
       return fail(late);
     }

@@ -59,8 +59,14 @@ class Mail {
   void begin_round(std::uint32_t round);
   // Ends the present round on all agents with this error.
   void give_up(const Error& why);
-  // From now on no message may be awaited for longer than this.
-  void set_limit(double seconds) { limit_s_ = seconds; }
+  // From now on no message may be awaited for longer than this, and one of `parent`, if there is
+  // one, not for longer than `parent_s`.
+  struct Limits {
+    double seconds = 60;
+    std::optional<std::uint32_t> parent;
+    double parent_s = 60;
+  };
+  void set_limits(const Limits& limits) { limits_ = limits; }
   // Ends all connections. The other agents notice.
   void close();
   void while_waiting(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
@@ -109,6 +115,7 @@ class Mail {
   Status trouble() const;
   bool is_flushed() const;
   std::string missing(std::span<const std::uint32_t> from) const;
+  double limit_s(std::span<const std::uint32_t> from) const;
 
   std::uint32_t own_;
   std::vector<std::string> names_;
@@ -121,7 +128,7 @@ class Mail {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> boxes_;
   std::map<std::uint32_t, Error> given_up_;  // for each round
   std::optional<Error> lost_;
-  double limit_s_ = 60;
+  Limits limits_;
   std::function<void()> meanwhile_;
 };
 

@@ -159,10 +159,25 @@ std::uint32_t Branch::height() const {
   return generations;
 }
 
+std::uint32_t Branch::depth() const {
+  std::uint32_t generations = 0;
+  for (Branch above = *this; above.own != 0; above.own = above.parent()) ++generations;
+  return generations;
+}
+
 std::vector<std::uint32_t> Branch::neighbours() const {
   std::vector<std::uint32_t> found = children();
   if (own != 0) found.push_back(parent());
   return found;
+}
+
+Mail::Limits limits_of(const Branch& branch, double limit_s, double step_s) {
+  Mail::Limits limits{limit_s + step_s * branch.height(), {}, 0};
+  if (branch.own == 0) return limits;
+  const std::uint32_t generations = Branch{0, branch.size, branch.fan_out}.height();
+  limits.parent = branch.parent();
+  limits.parent_s = limit_s + step_s * (generations + branch.depth());
+  return limits;
 }
 
 std::unique_ptr<comm::Comm> make_node_comm(Mail& mail, const Branch& branch,

@@ -1,9 +1,11 @@
 #include "agent/node_comm.hpp"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "agent/handshake.hpp"
 
@@ -23,7 +25,7 @@ class Agents {
       branches_.push_back({i, count, fan_out});
       mails_.back()->set_neighbours(branches_.back().neighbours());
       mails_.back()->begin_round(1);
-      mails_.back()->set_limit(20);
+      mails_.back()->set_limits({20, {}, 20});
     }
     auto listener = sys::Listener::open().value();
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -118,17 +120,27 @@ TEST_P(NodeComms, FailOnAllRanksForOneReasonAndGoOnInTheNextRound) {
 
 INSTANTIATE_TEST_SUITE_P(OfTreesWithFanOut, NodeComms, ::testing::Values(1u, 2u, 16u));
 
-TEST(NodeComm, NamesARankThatIsSilent) {
-  Agents agents(3, 1);
+// In trees with one child and with two for each rank: the last rank, one in the middle, the root.
+class SilentRank : public ::testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
+
+TEST_P(SilentRank, IsNamedOnAllOthers) {
+  const auto [silent, fan_out] = GetParam();
+  Agents agents(5, fan_out);
   agents.all([&](comm::Comm& comm) {
-    if (comm.rank() == 2) return;
-    agents.mail(comm.rank()).set_limit(comm.rank() == 1 ? 0.3 : 20);
+    if (comm.rank() == silent) return;
+    agents.mail(comm.rank()).set_limits(limits_of({comm.rank(), 5, fan_out}, 0.3, 1));
     const Status failed = comm.barrier();
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().code, Code::timeout);
-    EXPECT_THAT(failed.error().message, HasSubstr("node2 did not answer within"));
+    EXPECT_THAT(failed.error().message, HasSubstr(fmt::format("node{} did not answer", silent)));
+    agents.mail(comm.rank()).later_round_of(0);  // hands the news on, as agents do
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(OfTrees, SilentRank,
+                         ::testing::Values(std::pair(4, 1), std::pair(2, 1), std::pair(0, 1),
+                                           std::pair(4, 2), std::pair(1, 2), std::pair(2, 2),
+                                           std::pair(0, 2), std::pair(3, 16)));
 
 // The first agent gives its last order and goes, before the others have looked.
 TEST(NodeComm, ObeysTheLastOrderOfAnAgentThatHasGone) {

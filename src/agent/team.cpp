@@ -16,8 +16,7 @@ namespace diapause::agent {
 namespace {
 
 constexpr double kLong_s = 24 * 3600;  // copying to a slow file system takes as long as it takes
-constexpr double kMoreForEachGeneration_s =
-    2;  // so that whoever is next to a silent agent is the first to say so
+constexpr double kMoreForEachGeneration_s = 2;  // of limits_of()
 
 constexpr double kFarewell_s = 10;  // for the other agents to give back what they hold
 constexpr std::chrono::milliseconds kPause(5);
@@ -153,12 +152,11 @@ Status Team::agree(const Status& own) {
 }
 
 void Team::set_patience(Patience patience) {
-  const double brief_s =
-      company_.nodes.limit_s + kMoreForEachGeneration_s * company_.branch.height();
-  const double verbs_s = brief_s + fabric::kLongestStep_s;
-  company_.mail->set_limit(patience == Patience::brief   ? brief_s
-                           : patience == Patience::verbs ? verbs_s
-                                                         : kLong_s);
+  const double most_s = patience == Patience::long_ ? kLong_s
+                        : patience == Patience::verbs
+                            ? company_.nodes.limit_s + fabric::kLongestStep_s
+                            : company_.nodes.limit_s;
+  company_.mail->set_limits(limits_of(company_.branch, most_s, kMoreForEachGeneration_s));
 }
 
 Status Team::give(const Order& order) {

@@ -354,7 +354,12 @@ def prompt(place, options):
 
 def silent(place, options):
     """A node that does not answer costs a checkpoint, and not the job."""
-    on = nodes.OnNodes(place, 3, ["--node-timeout", "0.5", "--fan-out", "1"])
+    for fan_out in (1, 16):
+        silent_in_tree(place, options, fan_out)
+
+
+def silent_in_tree(place, options, fan_out):
+    on = nodes.OnNodes(place, 3, ["--node-timeout", "0.5", "--fan-out", fan_out])
     scenario = ScenarioOnNodes(place, [place.own_copy(options.programs / "across")], on)
     job = scenario.launch()
     job.wait_for_lines(scenario.lines)
