@@ -74,7 +74,8 @@ std::string emulated_name(const Team* team) { return team == nullptr ? "" : team
 process::Keeper::Place place_of(const Team* team) {
   const bool is_run = !config::value_in(sys::environment(), "DIAPAUSE_RUN_STOP_FILE").empty();
   const bool is_apart = is_run || !process::has_terminal();
-  return {emulated_name(team), is_apart ? process::JobGroup::own : process::JobGroup::of_caller};
+  return {emulated_name(team), is_apart ? process::JobGroup::own : process::JobGroup::of_caller,
+          team != nullptr && !team->is_first()};
 }
 bool is_first(const Team* team) { return team == nullptr || team->is_first(); }
 Status agree(Team* team, const Status& own) { return team == nullptr ? own : team->agree(own); }

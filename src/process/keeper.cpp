@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +18,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "process/freeze.hpp"
@@ -25,6 +29,7 @@ namespace diapause::process {
 namespace {
 
 constexpr int kNoStart = 127;
+constexpr int kLook_ms = 1000;  // between two looks whether a command is alone
 
 struct Pipe {
   int read = -1, write = -1;
@@ -47,6 +52,10 @@ struct Orders {
   const char* host_name = nullptr;  // host name of the job's machine; null leaves it as it is
   std::size_t host_name_bytes = 0;
   JobGroup group = JobGroup::of_caller;
+  bool only_serves = false;
+  // Sockets of the maker. While process 1 had them, the maker's death would end no connection.
+  const int* sockets = nullptr;
+  std::size_t socket_count = 0;
 };
 
 void report(const Orders& orders, int error) {
@@ -98,13 +107,86 @@ void let_go_of_streams() {
   if (null > 2) ::close(null);
 }
 
-[[noreturn]] void bury_until_end(pid_t command) {
+// Buries those that have ended. Ends with the command, or when nobody is left.
+void bury(pid_t command, int options) {
   for (;;) {
     int status = 0;
-    const pid_t ended = ::waitpid(-1, &status, __WALL);
+    const pid_t ended = ::waitpid(-1, &status, __WALL | options);
+    if (ended == 0) return;
     if (ended < 0 && errno == ECHILD) ::_exit(kNoStart);
     if (ended == command)
       ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  }
+}
+
+// Reads the ids of the children of a process, as /proc gives them, for as far as there is room.
+template <std::size_t bytes>
+bool read_children(const char* path, std::array<char, bytes>& text) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t got = ::read(file, text.data(), text.size() - 1);
+  ::close(file);
+  if (got < 0) return false;
+  text[static_cast<std::size_t>(got)] = '\0';
+  return true;
+}
+
+// Returns whether this process has one child, and that has none.
+bool has_one_descendant() {
+  std::array<char, 64> children{}, path{};
+  if (!read_children("/proc/thread-self/children", children)) return false;
+  char* const space = std::strchr(children.data(), ' ');
+  if (space == nullptr || space[1] != '\0') return false;
+  *space = '\0';
+  *fmt::format_to_n(path.data(), path.size() - 1, "/proc/{0}/task/{0}/children", children.data())
+       .out = '\0';
+  return read_children(path.data(), children) && children[0] == '\0';
+}
+
+// Does the same for a command that only serves. Ends, and so does the command, when the process at
+// the other end of `maker` is gone and the command has been alone at two looks.
+bool is_internet_socket(int descriptor) {
+  int domain = 0;
+  socklen_t bytes = sizeof domain;
+  return ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 &&
+         (domain == AF_INET || domain == AF_INET6);
+}
+
+// What has the number of such a socket may be another file by now.
+void close_internet_sockets(const Orders& orders) {
+  for (std::size_t i = 0; i < orders.socket_count; ++i) {
+    if (is_internet_socket(orders.sockets[i])) ::close(orders.sockets[i]);
+  }
+}
+
+Result<std::vector<int>> internet_sockets() {
+  DIAPAUSE_TRY_ASSIGN(const auto descriptors, numbers_in("/proc/self/fd"));
+  std::vector<int> found;
+  for (const auto one : descriptors) {
+    if (is_internet_socket(static_cast<int>(one))) found.push_back(static_cast<int>(one));
+  }
+  return found;
+}
+
+[[noreturn]] void bury_until_left_alone(pid_t command, int maker) {
+  sigset_t of_children{};
+  ::sigaddset(&of_children, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &of_children, nullptr);
+  std::array<pollfd, 2> events{};
+  events[0] = {::signalfd(-1, &of_children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
+  events[1] = {maker, 0, 0};
+  int looks = 0;
+  for (;;) {
+    bury(command, WNOHANG);
+    const bool is_maker_gone = events[1].fd < 0;
+    looks = is_maker_gone && has_one_descendant() ? looks + 1 : 0;
+    if (looks > 1) ::_exit(kNoStart);
+    // Who gets no word of its children looks for them.
+    const bool looks_again = is_maker_gone || events[0].fd < 0;
+    ::poll(events.data(), events.size(), looks_again ? kLook_ms : -1);
+    signalfd_siginfo of_child{};
+    while (events[0].fd >= 0 && ::read(events[0].fd, &of_child, sizeof of_child) > 0) continue;
+    if (events[1].revents != 0) events[1] = {-1, 0, 0};
   }
 }
 
@@ -139,7 +221,11 @@ pid_t make_process(pid_t id) {
     if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
   }
   let_go_of_streams();
-  bury_until_end(static_cast<pid_t>(word));
+  close_internet_sockets(orders);
+  const auto command = static_cast<pid_t>(word);
+  if (orders.only_serves) bury_until_left_alone(command, orders.from_maker.read);
+  bury(command, 0);
+  ::_exit(kNoStart);
 }
 
 Status write_text(const std::string& path, const std::string& text) {
@@ -229,6 +315,10 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   if (!place.host_name.empty()) orders.host_name = place.host_name.c_str();
   orders.host_name_bytes = place.host_name.size();
   orders.group = place.group;
+  orders.only_serves = place.only_serves;
+  DIAPAUSE_TRY_ASSIGN(const std::vector<int> sockets, internet_sockets());
+  orders.sockets = sockets.data();
+  orders.socket_count = sockets.size();
   const int flags = namespaces_to_make() | (place.host_name.empty() ? 0 : CLONE_NEWUTS);
   const bool is_user_space_new = (flags & CLONE_NEWUSER) != 0;
   const auto process = static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));

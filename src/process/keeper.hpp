@@ -32,10 +32,13 @@ class Keeper {
   // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user
   // namespace unless this process may do without. Code::denied says what the machine forbids, and
   // Code::not_found that there is no such command. `place.host_name` is what the job sees as the
-  // name of its machine; if it is empty, the job sees the name that the machine has.
+  // name of its machine; if it is empty, the job sees the name that the machine has. A command that
+  // `only_serves` starts others for a job on several nodes and never ends by itself: when this
+  // process is gone, it is ended as soon as it is alone.
   struct Place {
     std::string host_name;
     JobGroup group = JobGroup::of_caller;
+    bool only_serves = false;
   };
   static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch,
                                const Place& place);

@@ -208,5 +208,31 @@ def abandoned(place, options):
         until(lambda first=first: has_ended(first), "a job that was killed does not end")
 
 
-TESTS = {"kills": kills, "halted": halted, "leaders": leaders, "abandoned": abandoned,
+def must_end(agent, first, what):
+    until(lambda: has_ended(first), f"{what} is left behind by agent {agent}, which was killed")
+
+
+def widowed(place, options):
+    """The agent of one node is killed alone. A checkpoint fails at once and names the node, the job
+    runs on, and nothing is left of the node when the job has been killed on the first one."""
+    on = nodes.OnNodes(place, 3, ["--node-timeout", str(LIMIT_S * 10)])
+    scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
+    job = on.launch(Job, scenario.command)
+    for round_number in range(2):
+        job.wait_for_lines(scenario.lines)
+        job.checkpoint("--level", "3")
+        agent = on.agents(job)[round_number]
+        first = nodes.children_of(agent)[0]
+        os.kill(agent, signal.SIGKILL)
+        status, _, errors = place.verb("checkpoint", "job", "--level", "3")
+        must(status != 0 and f"node{round_number + 1} cannot be reached" in errors,
+             f"the lost node is not named: {errors}")
+        must(job.process.poll() is None, f"the job has ended: {job.process.poll()}")
+        on.kill(job)
+        must_end(agent, first, "process 1 of a node")
+        job = on.restart(Job)
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
+TESTS = {"widowed": widowed, "kills": kills, "halted": halted, "leaders": leaders, "abandoned": abandoned,
          "successors": successors, "cut_short": cut_short}
