@@ -230,6 +230,9 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
         fetched->phases.insert(fetched->phases.begin(), listing);
         return fetched;
       }
+      // What is lacking now says nothing about the version: an older one is no way out.
+      const Code code = fetched.error().code;
+      if (code == Code::again || code == Code::memory) return fail(std::move(fetched.error()));
       why = fetched.error().message;
     }
     reasons += fmt::format("version {}: {}\n", candidate.id.number, why);

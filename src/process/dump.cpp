@@ -233,7 +233,14 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   DIAPAUSE_TRY_ASSIGN(const ProcStatus parent,
                       status_of(fmt::format("/proc/{}", frozen.status.parent_here)));
   process.parent = parent.id;
-  DIAPAUSE_TRY_ASSIGN(process.program, read_link(directory + "/exe"));
+  auto program = read_link(directory + "/exe");
+  // A process can be killed while it is stopped.
+  if (!program && !has_memory(frozen.here)) {
+    return fail(Code::io, fmt::format("process {} ({}) has ended during the checkpoint",
+                                      frozen.status.id, frozen.status.name));
+  }
+  if (!program) return fail(std::move(program.error()));
+  process.program = std::move(*program);
   DIAPAUSE_TRY_ASSIGN(process.directory, read_link(directory + "/cwd"));
   refuse_what_is_strange(work, frozen);
   DIAPAUSE_TRY(read_limits(frozen.here, process));

@@ -33,11 +33,19 @@ namespace {
 // set, because the signal tells by which descriptor that was done.
 constexpr std::uint32_t kChangeable = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
-Status write_all(int file, std::uint64_t offset, ByteView bytes) {
+std::string name_of(const SharedMemory& memory) {
+  return memory.path.empty() ? "memory that processes of the job share" : memory.path;
+}
+
+Status write_all(int file, std::uint64_t offset, ByteView bytes, const SharedMemory& memory) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return fail(os_error("filling shared memory", errno));
+    if (written <= 0) {
+      Error why = os_error("writing what the checkpoint holds of " + name_of(memory), errno);
+      if (why.code == Code::full) why.message += "; make room, and restart once more";
+      return fail(std::move(why));
+    }
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += static_cast<std::uint64_t>(written);
   }
@@ -215,8 +223,9 @@ Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>
     DIAPAUSE_TRY(open_memory(memory));
     const int to = memories_.back();
     if (to < 0) continue;
-    const auto write = [to](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
-      return write_all(to, one.offset + offset, bytes);
+    const auto write = [to, &memory](const StoredContents& one, std::uint64_t offset,
+                                     ByteView bytes) {
+      return write_all(to, one.offset + offset, bytes, memory);
     };
     DIAPAUSE_TRY(read(parts[i], write));
   }

@@ -147,6 +147,10 @@ Status check_files(const Job& job) {
     const SharedMemory& memory = job.memories[i];
     if (memory.kind != SharedKind::file_pages || memory.is_stored) continue;
     auto file = open_mapped_file(memory.path);
+    if (!file && is_of_the_moment(file.error().code)) {
+      file.error().message += "; raise the limit (ulimit -n), and restart once more";
+      return fail(std::move(file.error()));
+    }
     if (!file) return not_the_same(memory.path, file.error().message);
     files[i] = std::move(*file);
   }

@@ -65,6 +65,13 @@ Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::
   if (!done && done.error().os_errno == EEXIST) {
     return fail(Code::busy, fmt::format("process id {} is in use in the new namespace", id));
   }
+  if (!done && done.error().os_errno == EAGAIN) {
+    return fail(Code::again,
+                fmt::format("{} {} of the job cannot be made: no more processes and threads are "
+                            "permitted; raise the limit (ulimit -u, or pids.max of the control "
+                            "group), and restart once more",
+                            (flags & CLONE_THREAD) != 0 ? "thread" : "process", id));
+  }
   if (!done) return fail(std::move(done.error()));
   if (made.size() != 1)
     return fail(Code::internal, fmt::format("process {} was not seen when it was made", id));

@@ -234,5 +234,5 @@ def widowed(place, options):
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
-TESTS = {"widowed": widowed, "kills": kills, "halted": halted, "leaders": leaders, "abandoned": abandoned,
-         "successors": successors, "cut_short": cut_short}
+TESTS = {"widowed": widowed, "kills": kills, "halted": halted, "leaders": leaders,
+         "abandoned": abandoned, "successors": successors, "cut_short": cut_short}

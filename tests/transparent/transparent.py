@@ -26,6 +26,7 @@ import accounted
 import disturbed
 import failing
 import in_time
+import lacking
 import mapped
 import nodes
 import relocated
@@ -915,7 +916,7 @@ def unmodified_test(name):
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | failing.TESTS
-TESTS |= relocated.TESTS | whole.TESTS | services.TESTS
+TESTS |= relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS
 
 
 def leave_network():

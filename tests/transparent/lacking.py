@@ -1,0 +1,53 @@
+"""Tests of restarts for which something of the machine does not suffice."""
+
+import os
+
+from support import Job, Place, Scenario, must
+
+ALONE = 64731  # a user of whom nobody else has processes
+COUNTS = """
+import ctypes, decimal, hashlib, json, os, socket, sqlite3, ssl, time
+child = os.fork()
+for line in range(8): print("parent" if child else "child", line, flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+if not child: os._exit(0)
+os.waitpid(child, 0)
+print(json.dumps(list(range(5))))
+"""
+
+
+def must_refuse(place, under, what):
+    status, output, errors = place.run([*under, place.command, "restart", "job"])
+    must(status == 125 and not output, f"with {under} it ended with {status}: {output}")
+    must(what in errors and "version" not in errors, f"says nothing of {what}: {errors}")
+
+
+def must_go_on_from_newest(scenario, under, what):
+    job = scenario.launch()
+    job.wait_for_lines(16)
+    job.checkpoint("--level", "4")
+    job.checkpoint()
+    job.kill()
+    must_refuse(scenario.place, under, what)
+    job = Job(scenario.place, "restart", "job")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+    _, history, _ = scenario.place.verb("history", "job")
+    must("went on from version 2" in history, f"an older version was taken: {history}")
+
+
+def lacking(place, options):
+    """A restart that may not open as many files, or make as many processes, as it must says so. It
+    takes no older version instead, and can be made once more."""
+    command = ["/usr/bin/python3", "-c", COUNTS]
+    must_go_on_from_newest(Scenario(place, command), ["prlimit", "--nofile=20:20"], "ulimit -n")
+    if os.geteuid() != 0 or place.user == 0:
+        return  # root may make as many as it likes
+    alone = Place(options.diapause, ALONE)
+    try:
+        # `restart` itself, process 1, and one of two.
+        must_go_on_from_newest(Scenario(alone, command), ["prlimit", "--nproc=3"], "ulimit -u")
+    finally:
+        alone.remove()
+
+
+TESTS = {"lacking": lacking}
