@@ -31,6 +31,7 @@
 #include "process/make_socket.hpp"
 #include "process/proc.hpp"
 #include "process/sockets.hpp"
+#include "process/trace.hpp"
 
 namespace diapause::process {
 namespace {
