@@ -19,9 +19,9 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <utility>
 
+#include "process/file_access.hpp"
 #include "process/open_sockets.hpp"
 #include "process/references.hpp"
 #include "process/terminals.hpp"
@@ -35,21 +35,6 @@ constexpr std::uint32_t kChangeable = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLO
 
 std::string name_of(const SharedMemory& memory) {
   return memory.path.empty() ? "memory that processes of the job share" : memory.path;
-}
-
-Status write_all(int file, std::uint64_t offset, ByteView bytes, const SharedMemory& memory) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      Error why = os_error("writing what the checkpoint holds of " + name_of(memory), errno);
-      if (why.code == Code::full) why.message += "; make room, and restart once more";
-      return fail(std::move(why));
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-    offset += static_cast<std::uint64_t>(written);
-  }
-  return {};
 }
 
 // Watches a file under the number by which the program knows that. The kernel gives each watch the
@@ -79,13 +64,6 @@ void forget_events(int notifications) {
 timespec to_timespec(std::uint64_t nanoseconds) {
   return {static_cast<time_t>(nanoseconds / 1'000'000'000),
           static_cast<long>(nanoseconds % 1'000'000'000)};
-}
-
-// Makes the directories above a path. A program may have had them only for as long as it ran, such
-// as a directory of its session.
-void make_directories_of(const std::string& path) {
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
 }
 
 Status fill_pipe(int pipe, const Channel& channel) {
@@ -124,27 +102,6 @@ Result<int> open_signals(const Description& one) {
       static_cast<int>(::syscall(SYS_signalfd4, -1, &one.count, sizeof one.count, SFD_CLOEXEC));
   if (opened < 0) return fail(os_error("making a signalfd", errno));
   return opened;
-}
-
-// Opens a file. A file's owner may have it open in ways that its mode forbids, because he made it
-// so or has changed the mode since. He can allow it to himself for a moment.
-int open_as_owner(const std::string& path, int flags, mode_t mode = 0) {
-  const int opened = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  if (opened >= 0 || errno != EACCES) return opened;
-  const int place = ::open(path.c_str(), O_PATH | O_CLOEXEC);
-  struct stat now {};
-  const bool is_own =
-      place >= 0 && ::fstat(place, &now) == 0 && S_ISREG(now.st_mode) && now.st_uid == ::geteuid();
-  const std::string by_number = fmt::format("/proc/self/fd/{}", place);
-  int file = -1, error = EACCES;
-  if (is_own && ::chmod(by_number.c_str(), (now.st_mode & 07777) | S_IRUSR | S_IWUSR) == 0) {
-    file = ::open(by_number.c_str(), (flags & ~(O_CREAT | O_NOFOLLOW)) | O_CLOEXEC);
-    error = errno;
-    ::chmod(by_number.c_str(), now.st_mode & 07777);
-  }
-  if (place >= 0) ::close(place);
-  errno = error;
-  return file;
 }
 
 }  // namespace
@@ -225,7 +182,8 @@ Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>
     if (to < 0) continue;
     const auto write = [to, &memory](const StoredContents& one, std::uint64_t offset,
                                      ByteView bytes) {
-      return write_all(to, one.offset + offset, bytes, memory);
+      return write_all(to, one.offset + offset, bytes,
+                       "writing what the checkpoint holds of " + name_of(memory));
     };
     DIAPAUSE_TRY(read(parts[i], write));
   }

@@ -1,0 +1,52 @@
+#include "process/file_access.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace diapause::process {
+
+int open_as_owner(const std::string& path, int flags, mode_t mode) {
+  const int opened = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (opened >= 0 || errno != EACCES) return opened;
+  const int place = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+  struct stat now {};
+  const bool is_own =
+      place >= 0 && ::fstat(place, &now) == 0 && S_ISREG(now.st_mode) && now.st_uid == ::geteuid();
+  const std::string by_number = fmt::format("/proc/self/fd/{}", place);
+  int file = -1, error = EACCES;
+  if (is_own && ::chmod(by_number.c_str(), (now.st_mode & 07777) | S_IRUSR | S_IWUSR) == 0) {
+    file = ::open(by_number.c_str(), (flags & ~(O_CREAT | O_NOFOLLOW)) | O_CLOEXEC);
+    error = errno;
+    ::chmod(by_number.c_str(), now.st_mode & 07777);
+  }
+  if (place >= 0) ::close(place);
+  errno = error;
+  return file;
+}
+
+void make_directories_of(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+}
+
+Status write_all(int file, std::uint64_t offset, ByteView bytes, const std::string& what) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      Error why = os_error(what, errno);
+      if (why.code == Code::full) why.message += "; make room, and restart once more";
+      return fail(std::move(why));
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+  return {};
+}
+
+}  // namespace diapause::process

@@ -1,0 +1,24 @@
+// Opens and writes files of a job by their names.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace diapause::process {
+
+// Opens a file. A file's owner may have it open in ways that its mode forbids, because he made it
+// so or has changed the mode since. He can allow it to himself for a moment. Returns -1, and the
+// reason in errno.
+int open_as_owner(const std::string& path, int flags, mode_t mode = 0);
+// Makes the directories above a path. A program may have had them only for as long as it ran, such
+// as a directory of its session.
+void make_directories_of(const std::string& path);
+// Writes all bytes. `what` says in an error what was done.
+Status write_all(int file, std::uint64_t offset, ByteView bytes, const std::string& what);
+
+}  // namespace diapause::process
