@@ -15,11 +15,13 @@
 #include "fabric/foreign.hpp"
 #include "fabric/pause.hpp"
 #include "process/freeze.hpp"
+#include "process/put_back_files.hpp"
 #include "process/restore.hpp"
 #include "process/sockets.hpp"
 #include "process/translator.hpp"
 #include "sys/child.hpp"
 #include "sys/local_socket.hpp"
+#include "sys/path.hpp"
 #include "sys/process.hpp"
 #include "sys/remote_command.hpp"
 
@@ -252,12 +254,46 @@ struct Restored {
   std::unique_ptr<process::FillBehind> behind;  // null: the job has all of its memory
   process::TimedCalls timed = {};
   process::Relocation relocation = {};
+  std::vector<std::string> files = {};  // patterns of those that belong to it
 };
 
 // Returns when nothing of a job is left, so that the addresses that it had are free.
 void end_and_wait(process::Keeper& keeper) {
   keeper.end();
   while (!keeper.exit_status()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// Returns which files this node looks after. Those of the tiers are not the job's.
+process::FileView view_of(const Ground& ground) {
+  const config::Settings& settings = ground.store.context().settings;
+  process::FileView view;
+  for (const std::string& tier :
+       {settings.memory_path, settings.local_path, settings.global_path}) {
+    if (const auto path = sys::canonical_path(tier)) view.apart.push_back(*path);
+  }
+  if (!is_first(ground.team)) {
+    view.node = ground.team->emulated_name().empty() ? process::FileView::Node::other
+                                                     : process::FileView::Node::on_machine_of_first;
+  }
+  return view;
+}
+
+// Puts the files of a job back when all else is in its place, and returns when all nodes have come
+// so far. Says which files the job will not find any more.
+Status put_back_files(const Ground& ground, const StoredJob& stored,
+                      const process::ReadContents& read) {
+  const process::FileView view = view_of(ground);
+  DIAPAUSE_TRY(
+      process::put_back_files(stored.job, stored.contents, read, process::FilesOfJob::others));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> aside,
+                      process::put_aside_new_files(stored.job, view));
+  DIAPAUSE_TRY(agree(ground.team, {}));
+  if (!aside.empty()) {
+    ground.request.log(Severity::warning,
+                       fmt::format("made after the checkpoint, and renamed by adding {}: {}",
+                                   process::kAside, process::some_of(aside)));
+  }
+  return {};
 }
 
 // Makes the processes of this node again. They run when all nodes are ready. `note` is null if all
@@ -271,6 +307,9 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
   const process::OpeningEnvironment environment{
       ground.request.log, team == nullptr ? nullptr : &team->others(), relocation};
   const process::ReadContents read = image->reader();
+  DIAPAUSE_TRY(process::check_files_to_put_back(stored.job));
+  DIAPAUSE_TRY(
+      process::put_back_files(stored.job, stored.contents, read, process::FilesOfJob::open));
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
                       process::Openings::open(stored.job, stored.contents, read, environment));
   if (team != nullptr) DIAPAUSE_TRY(team->share_moved_ports(relocation));
@@ -285,8 +324,9 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
   const auto go = [&]() -> Status {
     DIAPAUSE_TRY(openings.finish(stored.job));
     if (behind != nullptr && behind->is_filling()) DIAPAUSE_TRY(note->leave());
+    DIAPAUSE_TRY(put_back_files(ground, stored, read));
     image->set_running();
-    return agree(team, {});
+    return {};
   };
   process::Birthplace place{keeper.process(), environment.log, go, behind.get()};
   if (relocation.is_needed()) {
@@ -300,8 +340,9 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
   }
   DIAPAUSE_TRY(keeper.begin(stored.job.command));
   DIAPAUSE_TRY(give_adapters(keeper, team, ground.board));
-  return Restored{std::move(image), std::move(keeper), std::move(behind), std::move(*timed),
-                  std::move(relocation)};
+  std::vector<std::string> files = stored.job.file_patterns;
+  return Restored{std::move(image),  std::move(keeper),     std::move(behind),
+                  std::move(*timed), std::move(relocation), std::move(files)};
 }
 
 // This is the version to restore: its number, or the newest that can be used.
@@ -358,6 +399,7 @@ Result<int> look_after(const Ground& ground, const Routine& routine, Restored& j
   Caretaker caretaker({ground.request, ground.store, job.keeper, ground.watch, ground.team,
                        door ? &*door : nullptr, job.behind.get(), job.relocation, ground.board});
   caretaker.goes_on(std::move(job.timed));
+  caretaker.looks_after({std::move(job.files), view_of(ground)});
   give_routine(routine, caretaker);
   const int status = caretaker.until_end();
   if (job.behind != nullptr) DIAPAUSE_TRY(job.behind->result());
@@ -377,6 +419,7 @@ Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch
   if (continues) {
     DIAPAUSE_TRY_ASSIGN(auto restored,
                         restore_newest(ground, {std::nullopt, Beginning::anew}, started_s));
+    if (restored && !request.files.empty()) restored->files = request.files;
     if (restored) return look_after(ground, routine, *restored, door);
   } else if (store->newest_version() != 0 && is_first(team)) {
     request.store.log(
@@ -388,6 +431,7 @@ Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch
   }
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, launch_here(request, team, watch));
   Restored job{nullptr, std::move(keeper), nullptr};
+  job.files = request.files;
   return look_after(ground, routine, job, door);
 }
 
@@ -444,13 +488,17 @@ int translate(int listener, const std::string& ports) {
   return 0;
 }
 
-Result<int> launch(const LaunchRequest& request) {
+Result<int> launch(const LaunchRequest& given) {
+  LaunchRequest request = given;
+  if (std::ranges::find(request.files, "") != request.files.end())
+    return fail(Code::argument, "an empty text after --files names no file");
+  request.files = process::absolute_patterns(request.files, sys::current_directory());
   DIAPAUSE_TRY(fabric::check_choice(request.store.environment));
   DIAPAUSE_TRY(process::Keeper::check());
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
-  DIAPAUSE_TRY_ASSIGN(
-      const std::unique_ptr<Team> team,
-      gather_team(request.nodes, request.store, {false, request.beginning, std::nullopt}));
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
+                      gather_team(request.nodes, request.store,
+                                  {false, request.beginning, std::nullopt, request.files}));
   return with_team(team.get(), launch_with(request, team.get(), watch));
 }
 
@@ -475,7 +523,14 @@ Result<int> be_invited(const LogSink& log) {
   const auto status =
       invitation.task.is_restart
           ? restart_with({store, invitation.task.version, 0, 1, {}}, team.get(), watch)
-          : launch_with({store, {}, 0, 1, Wish::checkpoint, invitation.task.beginning, {}},
+          : launch_with({store,
+                         {},
+                         0,
+                         1,
+                         Wish::checkpoint,
+                         invitation.task.beginning,
+                         {},
+                         invitation.task.files},
                         team.get(), watch);
   (void)with_team(team.get(), status);
   return 0;  // the first agent has said why, if it was not well

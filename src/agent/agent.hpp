@@ -30,6 +30,9 @@ struct LaunchRequest {
   Wish wish = Wish::checkpoint;
   Beginning beginning = Beginning::anew;
   Nodes nodes;
+  // Paths, directories and globs that name the files of the job. Where it is continued and there
+  // are none, those of its image count.
+  std::vector<std::string> files = {};
 };
 
 // With `eager` a job runs when it has its memory. With `mapped` it runs at once, and is given its

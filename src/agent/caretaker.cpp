@@ -41,7 +41,11 @@ constexpr double kLook_s = 0.5,
 bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy,
                      const process::Spared& spared) {
   std::uint64_t forked = 0, other = 0;
-  for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
+  // What was read already can be copied into the image while the job runs, too.
+  for (const process::Contents& one : dump.contents) {
+    const bool can_wait = one.is_forked || !one.read.empty();
+    (can_wait ? forked : other) += one.bytes;
+  }
   const bool is_possible =
       other <= kMostReadBefore &&
       std::ranges::none_of(dump.job.processes,
@@ -239,9 +243,45 @@ Status Caretaker::wait_for_others() const {
   return environment_.team == nullptr ? Status{} : environment_.team->agree({});
 }
 
+// Reads what belongs to the job as far as it can be read before anything stands still. Agents that
+// are done wait for the others, so that no node stands still meanwhile.
+Status Caretaker::look_at_files() {
+  if (!files_.is_used()) return {};
+  if (environment_.team != nullptr) environment_.team->set_patience(Team::Patience::long_);
+  const Status looked = files_.look(sys::unix_time_ns());
+  return environment_.team == nullptr ? looked : environment_.team->agree(looked);
+}
+
+// Returns when nothing is refused on any node, with the files that others take down, although this
+// node sees them.
+Result<std::set<std::string>> Caretaker::files_of_others(const process::Job& job) const {
+  std::set<std::string> files;
+  if (!files_.is_used() || environment_.team == nullptr) {
+    DIAPAUSE_TRY(wait_for_others());
+    return files;
+  }
+  DIAPAUSE_TRY_ASSIGN(const auto all, environment_.team->gather_lists(files_.open_here(job)));
+  for (const std::set<std::string>& one : all) files.insert(one.begin(), one.end());
+  return files;
+}
+
+void Caretaker::tell_which_files_are_cut(const process::Job& job) {
+  const auto is_cut = [](const process::SharedMemory& one) {
+    return one.kind == process::SharedKind::job_file && !one.is_stored;
+  };
+  const auto first = std::ranges::find_if(job.memories, is_cut);
+  if (first == job.memories.end() || std::exchange(has_told_of_files_, true)) return;
+  environment_.request.log(
+      Severity::warning,
+      fmt::format("the checkpoint holds only the length of {} of the files that belong to the job, "
+                  "such as {}: they are too large or cannot be read, and a restart cuts them",
+                  std::ranges::count_if(job.memories, is_cut), first->path));
+}
+
 // Does what this agent does for a checkpoint. The job runs on after a failure, unless bytes that
 // were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
+  DIAPAUSE_TRY(look_at_files());
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(environment_.keeper.process()));
   DIAPAUSE_TRY(verbs_.begin(processes));
   return take_part_without_verbs(wish, level);
@@ -290,7 +330,8 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
     note_running();
   };
   // From here on, what a process sends to another node is not in the image.
-  DIAPAUSE_TRY(wait_for_others());
+  DIAPAUSE_TRY_ASSIGN(const std::set<std::string> elsewhere, files_of_others(dump.job));
+  DIAPAUSE_TRY(files_.add_to(dump, elsewhere));
   course.connections_s = dump.connections_s;
   course.dumped_s = sys::monotonic_s();
   if (team != nullptr) team->set_patience(Team::Patience::long_);
@@ -302,6 +343,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   const bool is_last = wish == Wish::last;
   auto captured = capture(frozen, dump, level, is_last ? nullptr : &go_on);
   if (!captured) return fail(std::move(captured.error()));
+  tell_which_files_are_cut(dump.job);
   if (!is_last) go_on.connect();
   account_for(course, *captured);
   captured->blocked_s = [course] {

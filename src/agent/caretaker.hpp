@@ -12,6 +12,7 @@
 #include "process/copies.hpp"
 #include "process/fill_behind.hpp"
 #include "process/freeze.hpp"
+#include "process/job_files.hpp"
 #include "process/keeper.hpp"
 #include "process/references.hpp"
 #include "process/relocation.hpp"
@@ -48,6 +49,7 @@ class Caretaker {
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
+  void looks_after(process::JobFiles files) { files_ = std::move(files); }
   // The job is finished if its command ends with status 0.
   void finishes() { finishes_ = true; }
   // Returns the status of the job's command, as a shell gives it, or kStoppedInTime. On other nodes
@@ -75,6 +77,9 @@ class Caretaker {
                                    const GoOn* go_on);
   void connect_again();
   Status wait_for_others() const;
+  Status look_at_files();
+  Result<std::set<std::string>> files_of_others(const process::Job& job) const;
+  void tell_which_files_are_cut(const process::Job& job);
   std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump,
                                             const process::Spared& spared) const;
   Status confirm(const process::FrozenJob& frozen, const std::optional<process::Copies>& copies);
@@ -92,6 +97,8 @@ class Caretaker {
   process::References references_;
   Increments increments_;
   process::TimedCalls timed_;
+  process::JobFiles files_;
+  bool has_told_of_files_ = false;
   process::EmptyMessages empty_messages_;
   bool foresees_ = true;  // what is looked at before the job stands still has been confirmed
   double interval_s_ = 0, next_s_ = 0;

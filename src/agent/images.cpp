@@ -43,8 +43,11 @@ bool fits(const process::Job& job, const process::StoredContents& contents) {
   const std::uint64_t end = contents.offset + contents.bytes;
   if (end < contents.offset) return false;
   if (contents.process == 0) {
-    return contents.shared < job.memories.size() &&
-           contents.offset <= job.memories[contents.shared].bytes + kPageBytes;
+    if (contents.shared >= job.memories.size()) return false;
+    const process::SharedMemory& memory = job.memories[contents.shared];
+    return memory.kind == process::SharedKind::job_file
+               ? end <= memory.bytes
+               : contents.offset <= memory.bytes + kPageBytes;
   }
   const auto process = std::ranges::find(job.processes, contents.process, &process::Process::id);
   return process != job.processes.end() &&

@@ -277,6 +277,7 @@ std::string Invitation::text() const {
   line("restart", task.is_restart ? 1 : 0);
   line("continue", task.beginning == Beginning::from_newest ? 1 : 0);
   if (task.version) line("version", *task.version);
+  for (const std::string& pattern : task.files) line("files", one_line(pattern));
   return text + std::string(kEnd) + "\n";
 }
 
@@ -293,6 +294,7 @@ Result<Invitation> Invitation::parse(const std::string& text) {
     if (name == "address") made.addresses.push_back(value);
     if (name == "job") made.job = value;
     if (name == "config") made.config_path = value;
+    if (name == "files") made.task.files.push_back(original(value));
     if (name == "directory") made.directory = original(value);
     if (name == "environment") {
       const std::size_t equals = value.find('=');

@@ -36,6 +36,7 @@ struct Task {
   bool is_restart = false;
   Beginning beginning = Beginning::anew;  // for a launch
   std::optional<std::uint64_t> version;   // for a restart; empty for the newest
+  std::vector<std::string> files = {};    // for a launch: patterns of files that belong to the job
 };
 
 // An invitation is what the first agent tells the others: lines of a name and a value. It goes

@@ -75,6 +75,18 @@ Result<std::vector<std::string>> Team::gather_texts(const std::string& mine) {
   return texts;
 }
 
+Result<std::vector<std::set<std::string>>> Team::gather_lists(const std::set<std::string>& mine) {
+  std::string joined;
+  for (const std::string& one : mine) joined.append(one).push_back('\0');
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, gather_texts(joined));
+  std::vector<std::set<std::string>> lists(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::istringstream items(all[i]);
+    for (std::string item; std::getline(items, item, '\0');) lists[i].insert(item);
+  }
+  return lists;
+}
+
 Result<process::Relocation> Team::locate(const std::vector<std::string>& known) {
   std::vector<std::string> present = sys::own_addresses();
   std::ranges::stable_partition(present, [&](const std::string& one) {

@@ -58,6 +58,9 @@ class Team {
   // Returns when all agents have called it, with what each has given. It fails as agree() does.
   Result<std::vector<ByteVector>> gather(const Status& own, ByteView mine);
 
+  // Does the same with lists of texts, which hold no NUL.
+  Result<std::vector<std::set<std::string>>> gather_lists(const std::set<std::string>& mine);
+
   // A round of communication fails on all agents if it fails on one. While the job stands still, an
   // agent may be silent for a short time only, beside the steps of processes that use verbs.
   enum class Patience { brief, verbs, long_ };

@@ -96,6 +96,7 @@ struct LaunchArguments {
   int level = 1;
   bool check = false;
   bool continues = false;  // from the newest version, if there is one
+  std::vector<std::string> files;
   NodeArguments nodes;
   std::vector<std::string> command;
 };

@@ -36,7 +36,8 @@ int launch(const LaunchArguments& arguments) {
       arguments.level,
       wish,
       arguments.continues ? agent::Beginning::from_newest : agent::Beginning::anew,
-      std::move(*nodes)};
+      std::move(*nodes),
+      arguments.files};
   return status_of_job("launch", agent::launch(request));
 }
 

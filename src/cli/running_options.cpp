@@ -138,6 +138,13 @@ void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::stri
           "Go on from the newest version of the job, if there is one, and finish the job when "
           "the command\nends with status 0: for batch scripts that are submitted again")
       ->excludes("--check");
+  verb.add_option("--files", arguments.files,
+                  "Files that belong to the job although no process has them open: a file, a "
+                  "directory with\nall below it, or a quoted glob; may be given again. A restart "
+                  "makes them what they were")
+      ->option_text("PATTERN")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_config(verb, arguments.config);
   add_nodes(verb, arguments.nodes);
   verb.add_option("command", unmarked, "Command to start, looked up in PATH")
@@ -148,6 +155,7 @@ void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::stri
       "processes are then ended.\n\n" +
       footer({"diapause launch -n simulation -- ./simulation input",
               "diapause launch -n simulation --interval 600 --level 4 -- ./simulation input",
+              "diapause launch -n simulation --files '*.ener' --files out -- ./simulation input",
               "diapause launch -n simulation --check -- ./simulation input",
               "diapause run -- diapause launch -n simulation --continue -- ./simulation input",
               "diapause launch -n md --hosts a,b,c,d -- mpirun -n 4 ./md input"},

@@ -83,7 +83,7 @@ Zeros leave_out_zeros(Dump& dump, const KnownZerosOf& known) {
 Status read_what_is_not_forked(Dump& dump) {
   leave_out_zeros(dump, {}, [](const Contents& one) { return !one.is_forked; });
   for (Contents& contents : dump.contents) {
-    if (contents.is_forked) continue;
+    if (contents.is_forked || !contents.read.empty()) continue;
     ByteVector bytes(contents.bytes);
     DIAPAUSE_TRY(read_contents(contents, 0, bytes));
     contents.read = std::move(bytes);

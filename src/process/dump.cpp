@@ -310,6 +310,7 @@ Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
   job.addresses =
       relocation.known_of_own().empty() ? sys::own_addresses() : relocation.known_of_own();
   job.monotonic_ns = frozen.monotonic_ns();
+  job.unix_ns = sys::unix_time_ns();
   if (frozen.processes().empty()) return fail(Code::again, "the job has no process that runs");
   // The job is about to end. A version without its command could not be restarted.
   if (std::ranges::find(frozen.processes(), surroundings.command, id_of) ==

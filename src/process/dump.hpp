@@ -33,6 +33,9 @@ struct Contents {
   ByteVector read = {};       // its contents, if they were read already
 };
 
+// Files with a name are in an image up to these limits: of one file, and of all together.
+inline constexpr std::uint64_t kMostOfAFile = 64 * kMiB, kMostOfFiles = 256 * kMiB;
+
 struct Dump {
   Job job;
   std::vector<Contents> contents;

@@ -23,9 +23,6 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::uint64_t kMostOfAFile = 64 * kMiB,
-                        kMostOfFiles = 256 * kMiB;  // limits for files open for writing
-
 Result<Found> look_at(pid_t here, int number) {
   Found found{here, number, {}, {}, {}};
   const std::string path = fmt::format("/proc/{}/fd/{}", here, number);
@@ -228,6 +225,7 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   if (const auto which = find_standard(work, found)) {
     to.kind = DescriptionKind::standard;
     to.which = *which;
+    if (S_ISREG(found.stat.st_mode)) to.path = found.link;
     return {};
   }
   if (found.link == "anon_inode:[pidfd]") return describe_pidfd(work, frozen, found, to);

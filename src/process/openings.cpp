@@ -118,8 +118,10 @@ Result<int> Openings::raise(int number) const {
 
 Status Openings::open_memory(const SharedMemory& memory) {
   int opened = -1;
-  if (memory.kind == SharedKind::system_v) {
-    memories_.push_back(-1);  // the segment belongs to the namespace of the job, and is made there
+  // A segment belongs to the namespace of the job, and is made there. Files that nobody has open
+  // are put back at the end.
+  if (memory.kind == SharedKind::system_v || memory.kind == SharedKind::job_file) {
+    memories_.push_back(-1);
     return {};
   }
   if (memory.kind == SharedKind::file) {

@@ -53,6 +53,9 @@ enum class SharedKind : std::uint32_t {
   // What follows is stored from format version 4 on. These are pages of a file for processes that
   // have mapped it for themselves, and nobody writes to them.
   file_pages = 3,
+  // What follows is stored from format version 8 on. This is a file that belongs to the job by its
+  // name, and that no process has mapped. What it held is in the image, or its length alone.
+  job_file = 4,
 };
 
 struct SharedMemory {
@@ -372,6 +375,16 @@ struct Privileges {
   bool operator==(const Privileges&) const = default;
 };
 
+// This is a file that belonged to the job by its name.
+struct JobFile {
+  std::string path;
+  // It is the index of the memory of kind job_file or file. kNone: another node's image holds it,
+  // or it was a standard stream of the job.
+  std::uint32_t memory = kNone;
+  std::int64_t modified_ns = 0;  // since 1970
+  bool operator==(const JobFile&) const = default;
+};
+
 struct Job {
   std::string machine;             // the machine that the registers belong to
   std::uint32_t command = 0;       // the process whose end is the job's
@@ -403,9 +416,13 @@ struct Job {
   std::vector<Privileges> privileges;
   // What follows is stored from format version 7 on.
   std::vector<std::string> addresses;  // those by which the job's processes know this node
+  // What follows is stored from format version 8 on.
+  std::uint64_t unix_ns = 0;               // time since 1970 when it stood still
+  std::vector<std::string> file_patterns;  // names of files that belong to it, see job_files.hpp
+  std::vector<JobFile> files;              // those that were there
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 7;
+inline constexpr std::uint32_t kProcessesFormatVersion = 8;
 
 // Returns the job with magic, version and checksum.
 ByteVector encode_job(const Job& job);

@@ -156,6 +156,10 @@ void fields(A& a, Privileges& x) {
   a(x.process, x.secure_bits, x.bounding, x.ambient, x.barriers);
 }
 template <class A>
+void fields(A& a, JobFile& x) {
+  a(x.path, x.memory, x.modified_ns);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
@@ -166,6 +170,7 @@ void fields(A& a, Job& x) {
   a(x.far_ends, x.timers, x.semaphores, x.queues, x.stopped, x.owners, x.seals, x.watches, x.typed,
     x.privileges);
   if (a.version() >= 7) a(x.addresses);
+  if (a.version() >= 8) a(x.unix_ns, x.file_patterns, x.files);
 }
 
 class Encoder {
@@ -288,6 +293,7 @@ Status check_areas(const Job& job, const Process& process) {
     if (area.kind != AreaKind::shared && !is_of_file) continue;
     if (area.shared >= job.memories.size() || area.offset % kPageBytes != 0 ||
         area.offset > format::kMaxFileBytes ||
+        job.memories[area.shared].kind == SharedKind::job_file ||
         is_of_file != (job.memories[area.shared].kind == SharedKind::file_pages)) {
       return unsound(fmt::format("process {} shares a memory that is not there", process.id));
     }
@@ -344,9 +350,11 @@ std::size_t count_of(const Job& job, DescriptionKind kind) {
 Status check_description(const Job& job, const Description& one) {
   constexpr std::uint32_t kNeverUsed = 9;
   const auto kind = static_cast<std::uint32_t>(one.kind);
-  if (one.kind <= DescriptionKind::process && kind != kNeverUsed &&
-      one.which < count_of(job, one.kind))
-    return {};
+  const bool is_one = one.kind <= DescriptionKind::process && kind != kNeverUsed &&
+                      one.which < count_of(job, one.kind);
+  const bool is_open = is_one && (one.kind != DescriptionKind::memory ||
+                                  job.memories[one.which].kind != SharedKind::job_file);
+  if (is_open) return {};
   return unsound(fmt::format("an open file of kind {}", kind));
 }
 
@@ -392,8 +400,24 @@ Status check_file_parts(const Job& job) {
 
 bool is_sound(const SharedMemory& memory) {
   const bool is_found_again = memory.is_stored || memory.path.starts_with('/');
-  return memory.kind <= SharedKind::file_pages && memory.bytes <= format::kMaxFileBytes &&
+  return memory.kind <= SharedKind::job_file && memory.bytes <= format::kMaxFileBytes &&
          (memory.kind != SharedKind::file_pages || is_found_again);
+}
+
+Status check_job_files(const Job& job) {
+  const auto is_absolute = [](const std::string& path) { return path.starts_with('/'); };
+  if (!std::ranges::all_of(job.file_patterns, is_absolute)) return unsound("a name of its files");
+  std::set<std::string_view> paths;
+  for (const JobFile& one : job.files) {
+    const bool is_elsewhere = one.memory == kNone;
+    const bool is_one = is_elsewhere || (one.memory < job.memories.size() &&
+                                         job.memories[one.memory].path == one.path &&
+                                         (job.memories[one.memory].kind == SharedKind::job_file ||
+                                          job.memories[one.memory].kind == SharedKind::file));
+    if (!is_one || !is_absolute(one.path) || !paths.insert(one.path).second)
+      return unsound("a file that belongs to it");
+  }
+  return {};
 }
 
 bool is_sound(const Schedule& schedule, const std::set<std::uint32_t>& threads) {
@@ -452,7 +476,10 @@ Status check_names(const Job& job) {
                                    one.kind <= kMostKind;
                           }) &&
       std::ranges::all_of(job.seals,
-                          [&](const Seals& one) { return one.memory < job.memories.size(); }) &&
+                          [&](const Seals& one) {
+                            return one.memory < job.memories.size() &&
+                                   job.memories[one.memory].kind != SharedKind::job_file;
+                          }) &&
       std::ranges::all_of(
           job.typed, [&](const TypedInput& one) { return one.terminal < job.terminals.size(); }) &&
       std::ranges::all_of(job.watches, [&](const FileWatch& one) {
@@ -478,6 +505,7 @@ Status check_job(const Job& job) {
     if (!is_sound(memory)) return unsound("a shared memory");
   }
   DIAPAUSE_TRY(check_file_parts(job));
+  DIAPAUSE_TRY(check_job_files(job));
   for (const FileLock& lock : job.locks) {
     const auto owner = std::ranges::find(job.processes, lock.process, &Process::id);
     const bool has_descriptor = owner != job.processes.end() &&

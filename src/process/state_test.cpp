@@ -77,6 +77,19 @@ Job job_with_library() {
   return job;
 }
 
+Job job_with_files() {
+  Job job = small_job();
+  SharedMemory log;
+  log.kind = SharedKind::job_file;
+  log.path = "/home/log";
+  log.bytes = 5;
+  job.memories = {log};
+  job.unix_ns = 5;
+  job.file_patterns = {"/home"};
+  job.files = {{"/home/log", 0, -7}, {"/home/elsewhere", kNone, 0}};
+  return job;
+}
+
 // Returns the message with which a decoder refuses a job that was encoded although it is
 // impossible.
 std::string refusal(const Job& job) {
@@ -149,6 +162,41 @@ TEST(ProcessesOfAnImage, AreRefusedIfTheirFilesCannotBe) {
     job.file_parts.push_back(part);
     EXPECT_THAT(refusal(job), HasSubstr("a part of a file"));
   }
+}
+
+TEST(ProcessesOfAnImage, KeepTheFilesThatBelongToThem) {
+  const auto decoded = decode_job(encode_job(job_with_files()));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->files, job_with_files().files);
+  EXPECT_EQ(decoded->file_patterns, job_with_files().file_patterns);
+  EXPECT_EQ(decoded->unix_ns, 5u);
+}
+
+TEST(ProcessesOfAnImage, AreRefusedIfFilesThatBelongToThemCannotBe) {
+  Job unknown = job_with_files(), relative = unknown, twice = unknown, other = unknown,
+      no_file = unknown;
+  unknown.files[0].memory = 1;
+  relative.files[1].path = "elsewhere";
+  twice.files.push_back(twice.files[1]);
+  other.files[0].path = "/etc/passwd";
+  no_file.memories[0].kind = SharedKind::anonymous;
+  for (const Job& job : {unknown, relative, twice, other, no_file})
+    EXPECT_THAT(refusal(job), HasSubstr("a file that belongs to it"));
+
+  Job pattern = job_with_files();
+  pattern.file_patterns.emplace_back("*.log");
+  EXPECT_THAT(refusal(pattern), HasSubstr("a name of its files"));
+}
+
+TEST(ProcessesOfAnImage, AreRefusedIfTheyHaveAFileOpenThatNobodyHasOpen) {
+  Job mapped = job_with_files(), open = mapped, sealed = mapped;
+  mapped.processes[0].areas[0].kind = AreaKind::shared;
+  mapped.processes[0].areas[0].shared = 0;
+  EXPECT_THAT(refusal(mapped), HasSubstr("shares a memory"));
+  open.descriptions[0].kind = DescriptionKind::memory;
+  EXPECT_THAT(refusal(open), HasSubstr("an open file"));
+  sealed.seals = {{0, 1}};
+  EXPECT_THAT(refusal(sealed), HasSubstr("belongs to nothing"));
 }
 
 TEST(ProcessesOfAnImage, AreRefusedWhateverByteIsDamagedOrMissing) {

@@ -90,7 +90,7 @@ ByteVector of_version_1(const Manifest& manifest) {
 }
 
 // Encodes the processes. Each version has added lists at the end, of which one without items takes
-// 8 bytes.
+// 8 bytes, as does a number.
 ByteVector of_version(std::uint32_t version, std::size_t missing_lists, const process::Job& job) {
   constexpr std::size_t kDigestBytes = 16;
   ByteVector bytes = process::encode_job(job);
@@ -169,12 +169,13 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
-  const ByteVector first = of_version(1, 17, processes_of_version_1()),
-                   second = of_version(2, 15, processes_of_version_2()),
-                   third = of_version(3, 14, processes_of_version_3()),
-                   fourth = of_version(4, 13, processes_of_version_4()),
-                   fifth = of_version(5, 11, processes_of_version_5()),
-                   sixth = of_version(6, 1, processes_of_version_6());
+  const ByteVector first = of_version(1, 20, processes_of_version_1()),
+                   second = of_version(2, 18, processes_of_version_2()),
+                   third = of_version(3, 17, processes_of_version_3()),
+                   fourth = of_version(4, 16, processes_of_version_4()),
+                   fifth = of_version(5, 14, processes_of_version_5()),
+                   sixth = of_version(6, 4, processes_of_version_6()),
+                   seventh = of_version(7, 3, processes_of_version_7());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
@@ -184,7 +185,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files[folder + "processes-v4.bin"] = fourth;
   files[folder + "processes-v5.bin"] = fifth;
   files[folder + "processes-v6.bin"] = sixth;
-  files[folder + "processes-v7.bin"] = sound;
+  files[folder + "processes-v7.bin"] = seventh;
+  files[folder + "processes-v8.bin"] = sound;
   files[folder + "broken-processes-truncated.bin"] = front(second, second.size() - 1);
   files[folder + "broken-processes-flipped.bin"] = flipped(second, 100);
   files[folder + "broken-processes-future.bin"] = seal(future);
@@ -194,7 +196,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/processes/version-4"] = fourth;
   files["fuzz/corpus/processes/version-5"] = fifth;
   files["fuzz/corpus/processes/version-6"] = sixth;
-  files["fuzz/corpus/processes/version-7"] = sound;
+  files["fuzz/corpus/processes/version-7"] = seventh;
+  files["fuzz/corpus/processes/version-8"] = sound;
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
@@ -337,9 +340,26 @@ process::Job processes_of_version_6() {
   return job;
 }
 
-process::Job processes() {
+process::Job processes_of_version_7() {
   process::Job job = processes_of_version_6();
   job.addresses = {"192.0.2.7", "2001:db8::7"};
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = processes_of_version_7();
+  process::SharedMemory log;
+  log.kind = process::SharedKind::job_file;
+  log.path = "/home/log";
+  log.bytes = 5;
+  log.mode = 0640;
+  log.is_stored = log.is_writable = true;
+  job.unix_ns = 1'700'000'000'123'456'789;
+  job.file_patterns = {"/home/*", "/scratch"};
+  job.files = {
+      {"/home/log", static_cast<std::uint32_t>(job.memories.size()), 1'600'000'000'000'000'001},
+      {"/scratch/elsewhere", process::kNone, 7}};
+  job.memories.push_back(log);
   return job;
 }
 

@@ -58,6 +58,8 @@ process::Job processes_of_version_5();
 // With a thread that is scheduled in its own way, and a guard page.
 process::Job processes_of_version_6();
 // With the addresses of the node.
+process::Job processes_of_version_7();
+// With files that belong to it by their names.
 process::Job processes();
 
 // Maps the path from the root of the repository to the content.

@@ -171,7 +171,10 @@ TEST(GoldenFiles, HoldProcessesOfAllFormatVersions) {
   EXPECT_EQ(process::encode_job(*sixth), process::encode_job(processes_of_version_6()));
   const auto seventh = process::decode_job(golden("processes-v7.bin"));
   ASSERT_TRUE(seventh) << seventh.error().message;
-  EXPECT_EQ(process::encode_job(*seventh), process::encode_job(processes()));
+  EXPECT_EQ(process::encode_job(*seventh), process::encode_job(processes_of_version_7()));
+  const auto eighth = process::decode_job(golden("processes-v8.bin"));
+  ASSERT_TRUE(eighth) << eighth.error().message;
+  EXPECT_EQ(process::encode_job(*eighth), process::encode_job(processes()));
 }
 
 TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {

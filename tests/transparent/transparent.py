@@ -28,6 +28,7 @@ import failing
 import in_time
 import lacking
 import mapped
+import named_files
 import nodes
 import relocated
 import services
@@ -916,7 +917,7 @@ def unmodified_test(name):
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | failing.TESTS
-TESTS |= relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS
+TESTS |= relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS | named_files.TESTS
 
 
 def leave_network():

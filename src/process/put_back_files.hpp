@@ -1,0 +1,32 @@
+// Makes the files that belong to a job by their names what they were when its image was made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "process/job_files.hpp"
+#include "process/openings.hpp"
+
+namespace diapause::process {
+
+// Refuses files that cannot be what they were, as far as that is seen without reading them. Code::
+// mismatch names the file. Nothing is changed.
+Status check_files_to_put_back(const Job& job);
+
+// Writes files that have changed, makes those again that are gone, and cuts those of which the
+// image holds the length alone. Files that processes have open must be there before they are
+// opened, and others are put back when all else of the job is in its place.
+enum class FilesOfJob { open, others };
+Status put_back_files(const Job& job, const std::vector<StoredContents>& contents,
+                      const ReadContents& read, FilesOfJob which);
+
+// Gives files that belong to the job, but were not there, another name, so that the job does not go
+// on with what it has not written yet. Returns their old names. The standard streams of this
+// process, and what another program has open for writing, are left alone.
+Result<std::vector<std::string>> put_aside_new_files(const Job& job, const FileView& view);
+
+// Returns a text such as "a, b, c and 4 more".
+std::string some_of(const std::vector<std::string>& names);
+
+}  // namespace diapause::process
