@@ -279,7 +279,7 @@ process::FileView view_of(const Ground& ground) {
 }
 
 // Puts the files of a job back when all else is in its place, and returns when all nodes have come
-// so far. Says which files the job will not find any more.
+// so far. Says which files the job will find otherwise than they were.
 Status put_back_files(const Ground& ground, const StoredJob& stored,
                       const process::ReadContents& read) {
   const process::FileView view = view_of(ground);
@@ -287,11 +287,23 @@ Status put_back_files(const Ground& ground, const StoredJob& stored,
       process::put_back_files(stored.job, stored.contents, read, process::FilesOfJob::others));
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> aside,
                       process::put_aside_new_files(stored.job, view));
-  DIAPAUSE_TRY(agree(ground.team, {}));
+  std::vector<std::string> changed = process::files_changed_since(stored.job, view);
+  std::set<std::string> held = process::paths_of_held_files(stored.job);
+  if (ground.team != nullptr) {
+    DIAPAUSE_TRY_ASSIGN(const auto all, ground.team->gather_lists(held));
+    for (const std::set<std::string>& one : all) held.insert(one.begin(), one.end());
+  }
+  std::erase_if(changed, [&](const std::string& path) { return held.contains(path); });
   if (!aside.empty()) {
     ground.request.log(Severity::warning,
                        fmt::format("made after the checkpoint, and renamed by adding {}: {}",
                                    process::kAside, process::some_of(aside)));
+  }
+  if (!changed.empty()) {
+    ground.request.log(Severity::warning,
+                       fmt::format("changed since the checkpoint and not part of it: {}; 'diapause "
+                                   "launch --files' makes files part of it",
+                                   process::some_of(changed)));
   }
   return {};
 }

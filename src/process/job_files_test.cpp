@@ -241,6 +241,21 @@ TEST_F(FilesOfAJob, AreLeftAloneWhileAnotherProgramWritesThem) {
   EXPECT_THAT(*put_aside_new_files(dump.job, {}), ElementsAre(path("log")));
 }
 
+TEST_F(FilesOfAJob, AreNamedIfTheyHaveChangedAndAreNotHeld) {
+  write("held", "x");
+  write_earlier("earlier", "x");
+  Dump dump = dump_of({"held"});
+  dump.job.processes.emplace_back().directory = root_;
+  dump.job.unix_ns = 2'000'000'000'000;
+  for (const char* name : {"changed", "later", "a.undone", "below/unseen"}) write(name, "x");
+  EXPECT_THAT(files_changed_since(dump.job, {}), ElementsAre(path("changed"), path("later")));
+  FileView view;
+  view.apart = {root_};
+  EXPECT_THAT(files_changed_since(dump.job, view), IsEmpty());
+  dump.job.unix_ns = 0;
+  EXPECT_THAT(files_changed_since(dump.job, {}), IsEmpty());
+}
+
 TEST(NamesOfFiles, AreShortened) {
   EXPECT_EQ(some_of({"a"}), "a");
   EXPECT_EQ(some_of({"a", "b", "c"}), "a, b, c");

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <set>
 #include <span>
 
@@ -18,6 +19,7 @@ namespace diapause::process {
 namespace {
 
 constexpr std::size_t kAtOnce = 128;  // files that are open at the same time
+constexpr std::size_t kMostLookedAt = 2000;
 constexpr std::size_t kMostNamed = 3;
 
 const SharedMemory& memory_of(const Job& job, const JobFile& file) {
@@ -248,6 +250,44 @@ Result<std::vector<std::string>> put_aside_new_files(const Job& job, const FileV
     names.push_back(path);
   }
   return names;
+}
+
+std::set<std::string> paths_of_held_files(const Job& job) {
+  std::set<std::string> paths = paths_of_open_files(job);
+  for (const JobFile& one : job.files) paths.insert(one.path);
+  for (const Description& one : job.descriptions) {
+    if (one.kind == DescriptionKind::standard) paths.insert(one.path);
+  }
+  return paths;
+}
+
+std::vector<std::string> files_changed_since(const Job& job, const FileView& view) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> changed;
+  if (job.unix_ns == 0) return changed;  // of an older format version
+  std::set<std::string> directories;
+  for (const Process& one : job.processes) {
+    if (!one.has_ended && view.is_shown_here(one.directory)) directories.insert(one.directory);
+  }
+  const std::set<std::string> held = paths_of_held_files(job);
+  std::size_t left = kMostLookedAt;
+  for (const std::string& directory : directories) {
+    std::error_code error;
+    fs::directory_iterator each(directory, error);
+    for (; !error && each != fs::directory_iterator() && left > 0; each.increment(error), --left) {
+      const std::string& path = each->path().native();
+      struct stat now {};
+      if (::lstat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) continue;
+      const std::int64_t modified_ns =
+          now.st_mtim.tv_sec * std::int64_t{1'000'000'000} + now.st_mtim.tv_nsec;
+      if (modified_ns <= static_cast<std::int64_t>(job.unix_ns) || is_put_aside(path) ||
+          held.contains(path) || is_of_others(path, now, view))
+        continue;
+      changed.push_back(path);
+    }
+  }
+  std::ranges::sort(changed);
+  return changed;
 }
 
 std::string some_of(const std::vector<std::string>& names) {

@@ -196,6 +196,25 @@ def unfit_files(place, options):
     steps.ends_well(steps.restart())
 
 
+def unnamed_files(place, options):
+    """Files that do not belong to a job: one line names those that have changed, and no others."""
+    del options
+    place.settings = {"DIAPAUSE_GLOBAL_PATH": str(place.work / "diapause")}
+    steps = Steps(place, ["python3", "-c", PYTHON])
+    job = steps.launch()
+    (place.work / "unchanged").touch()
+    steps.is_killed(job)
+    for name in ("input", "early"):
+        (place.work / name).write_text("step 0\n")
+    shutil.rmtree(place.work / "new")
+    errors, _ = steps.ends_well(steps.restart(), but=("energies.log", "late", "large"))
+    told = [line for line in errors.splitlines() if "not part of it" in line]
+    work = place.work
+    names = ", ".join(str(work / name) for name in ("early", "energies.log", "input"))
+    must(len(told) == 1 and f"not part of it: {names} and 3 more; " in told[0],
+         f"it does not tell what has changed: {errors}")
+
+
 def told_to_files(place, options):
     """What `launch` and `restart` tell goes to files that match. It stays as it is."""
     del options
@@ -256,10 +275,16 @@ def files_on_nodes(place, options):
     is_killed(job)
     errors, more = steps.ends_well(steps.restart(*on))
     must(more == ["other.20.undone"], f"there are {more} as well: {errors}")
+    steps.begin_anew()
+    is_killed(steps.launch(*on))
+    errors, _ = steps.ends_well(steps.restart(*on), but=("energies.log", "other.log",
+                                                         "out/deep/trace"))
+    must(f"{work}/other.log" in errors and f"{work}/kept" not in errors and
+         errors.count("not part of it") == 1, f"it does not tell what has changed: {errors}")
 
 
 TESTS = {
     "appended": appended, "named_files": named_files, "unfit_files": unfit_files,
-    "told_to_files": told_to_files,
+    "unnamed_files": unnamed_files, "told_to_files": told_to_files,
     "files_on_nodes": files_on_nodes,
 }
