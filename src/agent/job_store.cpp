@@ -129,6 +129,7 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index,
   auto planned = engine::plan_image(*context_, engine_->incarnation(), decision, std::move(index));
   DIAPAUSE_TRY(engine::agree(*context_, planned ? Status{} : fail(planned.error())));
   const engine::ImagePlan& plan = *planned;
+  DIAPAUSE_TRY(engine_->suspect_if_lost(captures.node_tier));
   DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots,
                       engine_->acquire(captures.node_tier, {plan.bytes()}));
   Status added = incremental
@@ -168,6 +169,7 @@ Status JobStore::add_image(engine::Captures& captures, const engine::ImagePlan& 
 }
 
 Result<Stored> JobStore::store(engine::Captures captures) {
+  DIAPAUSE_TRY(engine_->suspect_if_lost(config::TierKind::global));
   engine_->revive_tiers();
   const std::uint64_t version = captures.decision.number;
   engine::Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});

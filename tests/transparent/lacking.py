@@ -1,7 +1,9 @@
 """Tests of restarts for which something of the machine does not suffice."""
 
 import os
+import shutil
 
+import nodes
 from support import Job, Place, Scenario, must
 
 ALONE = 64731  # a user of whom nobody else has processes
@@ -50,4 +52,29 @@ def lacking(place, options):
         alone.remove()
 
 
-TESTS = {"lacking": lacking}
+def emptied(place, options):
+    """The directories of tiers are removed while a job runs. The next checkpoint makes them again,
+    on one node and on two."""
+    on_nodes = nodes.OnNodes(place, 2)
+    command = [place.own_copy(options.programs / "counting")]
+    for on in (None, on_nodes):
+        scenario = Scenario(place, command)
+        job = scenario.launch() if on is None else on.launch(Job, command)
+        job.wait_for_lines(scenario.lines)
+        job.checkpoint("--level", "4")
+        for tiers in (["global"], ["memory"], ["memory", "global"]):
+            for tier in tiers:
+                shutil.rmtree(place.root / tier)
+            job.checkpoint("--level", "4")
+        for job_directory in (place.root / "global").iterdir():
+            shutil.rmtree(job_directory)
+        job.checkpoint("--level", "4")
+        shutil.rmtree(place.root / "memory")
+        job.kill() if on is None else on.kill(job)
+        job = Job(place, "restart", "job") if on is None else on.restart(Job)
+        scenario.ends_well(job, job.output, begins_anywhere=True)
+        for tier in ("memory", "global"):  # a job of another number of nodes has the name next
+            shutil.rmtree(place.root / tier)
+
+
+TESTS = {"lacking": lacking, "emptied": emptied}

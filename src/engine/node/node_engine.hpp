@@ -57,6 +57,9 @@ class NodeEngine {
   // Reopens the tiers whose last use failed. A directory that was deleted, or a file system that is
   // back, must not need the program's help.
   void revive_tiers();
+  // Lets revive_tiers() reopen that tier if its directory was removed, or another one has its name.
+  // The call is collective.
+  Status suspect_if_lost(config::TierKind kind);
 
   // Returns a slot in that tier for one capture of each size, for the ranks that this process acts
   // for. Old versions are removed to make room if necessary.

@@ -156,6 +156,15 @@ Status NodeEngine::clear_spares() {
   return {};
 }
 
+Status NodeEngine::suspect_if_lost(config::TierKind kind) {
+  const store::Tier* const tier = context_.tiers.find(kind);
+  const bool is_lost =
+      tier != nullptr && (tier->directory().has_no_name() || tier->directory().was_moved());
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t is_gone, context_.comm->all_max(is_lost ? 1 : 0));
+  if (is_gone != 0) suspect_[static_cast<std::size_t>(kind)] = true;
+  return {};
+}
+
 void NodeEngine::revive_tiers() {
   for (const config::TierKind kind : kAllTiers) {
     bool& suspect = suspect_[static_cast<std::size_t>(kind)];
