@@ -143,8 +143,6 @@ bool has_one_descendant() {
   return read_children(path.data(), children) && children[0] == '\0';
 }
 
-// Does the same for a command that only serves. Ends, and so does the command, when the process at
-// the other end of `maker` is gone and the command has been alone at two looks.
 bool is_internet_socket(int descriptor) {
   int domain = 0;
   socklen_t bytes = sizeof domain;
@@ -168,6 +166,8 @@ Result<std::vector<int>> internet_sockets() {
   return found;
 }
 
+// Buries those that have ended. Ends with the command, which only serves, or when the process at
+// the other end of `maker` is gone and the command has been alone at two looks: both end then.
 [[noreturn]] void bury_until_left_alone(pid_t command, int maker) {
   sigset_t of_children{};
   ::sigaddset(&of_children, SIGCHLD);
