@@ -17,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -138,8 +139,9 @@ bool has_one_descendant() {
   char* const space = std::strchr(children.data(), ' ');
   if (space == nullptr || space[1] != '\0') return false;
   *space = '\0';
-  *fmt::format_to_n(path.data(), path.size() - 1, "/proc/{0}/task/{0}/children", children.data())
-       .out = '\0';
+  // Process 1 may allocate nothing: another thread of its maker may have held the allocator.
+  std::snprintf(path.data(), path.size(), "/proc/%s/task/%s/children", children.data(),
+                children.data());
   return read_children(path.data(), children) && children[0] == '\0';
 }
 
