@@ -182,12 +182,16 @@ Status let_child_go(pid_t parent) {
 }  // namespace
 
 Result<bool> await_stillness(pid_t thread, double limit_s) {
+  const double end_s = sys::monotonic_s() + limit_s;
   for (;;) {
-    DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, limit_s));
+    DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, end_s - sys::monotonic_s()));
     if (stop.has_ended) return false;
     if (stop.event == PTRACE_EVENT_STOP) return true;
     if (stop.event == PTRACE_EVENT_VFORK) DIAPAUSE_TRY(let_child_go(thread));
-    // The thread has stopped for a signal that was on its way, or for a child that was just made.
+    // The thread has stopped for a signal that was on its way, or for a child that was just made,
+    // and the kernel has forgotten what it was asked. One that makes children all the time would
+    // never stand still.
+    (void)ask_to_stop(thread);  // it may have been killed, which the next stop tells
     DIAPAUSE_TRY(run_on(thread, stop.event == 0 ? stop.signal & 0x7f : 0));
   }
 }

@@ -61,5 +61,28 @@ TEST(Trace, LetsGoOfWhatHasStoppedWhenItLooksForAnEnd) {
   ::waitpid(child, nullptr, 0);
 }
 
+// The kernel forgets that a thread was asked to stop when it stops for a child that it has made.
+TEST(Trace, StopsAProcessThatMakesChildrenAllTheTime) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) {
+      const pid_t made = ::vfork();
+      if (made == 0) ::_exit(0);
+      ::waitpid(made, nullptr, 0);
+    }
+  }
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(attach(child));
+    ASSERT_TRUE(ask_to_stop(child));
+    const auto lives = await_stillness(child, 60);
+    ASSERT_TRUE(lives) << lives.error().message;
+    ASSERT_TRUE(*lives);
+    ASSERT_TRUE(detach(child));
+    ::usleep(static_cast<useconds_t>(i % 100));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
 }  // namespace
 }  // namespace diapause::process
