@@ -29,6 +29,15 @@ int open_as_owner(const std::string& path, int flags, mode_t mode) {
   return file;
 }
 
+bool is_below(std::string_view path, std::string_view directory) {
+  return path.starts_with(directory) && (path.size() == directory.size() ||
+                                         directory.ends_with('/') || path[directory.size()] == '/');
+}
+
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
+
 void make_directories_of(const std::string& path) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);

@@ -4,7 +4,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <ctime>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
@@ -15,6 +17,10 @@ namespace diapause::process {
 // so or has changed the mode since. He can allow it to himself for a moment. Returns -1, and the
 // reason in errno.
 int open_as_owner(const std::string& path, int flags, mode_t mode = 0);
+// Returns whether a path is that of a directory, or of something in it.
+bool is_below(std::string_view path, std::string_view directory);
+// Returns a time of a file since 1970.
+std::int64_t nanoseconds(const timespec& time);
 // Makes the directories above a path. A program may have had them only for as long as it ran, such
 // as a directory of its session.
 void make_directories_of(const std::string& path);

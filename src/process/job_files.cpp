@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "process/file_access.hpp"
 #include "sys/path.hpp"
 
 namespace diapause::process {
@@ -22,11 +23,6 @@ constexpr std::size_t kMostNames = 100'000;
 // kernel takes times from a clock that stands still for some milliseconds, and those of other
 // machines may differ from ours.
 constexpr std::int64_t kRecent_ns = 2'000'000'000;
-
-bool is_below(std::string_view path, std::string_view directory) {
-  return path.starts_with(directory) && (path.size() == directory.size() ||
-                                         directory.ends_with('/') || path[directory.size()] == '/');
-}
 
 // Returns whether an error says no more than that there is nothing to see.
 bool is_nothing_there(int error) {
@@ -125,11 +121,10 @@ std::vector<NamedFile> by_size(const std::vector<std::string>& paths) {
   return files;
 }
 
-std::int64_t in_ns(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
-
 bool is_same_state(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_size == other.st_size &&
-         in_ns(one.st_mtim) == in_ns(other.st_mtim) && in_ns(one.st_ctim) == in_ns(other.st_ctim);
+         nanoseconds(one.st_mtim) == nanoseconds(other.st_mtim) &&
+         nanoseconds(one.st_ctim) == nanoseconds(other.st_ctim);
 }
 
 // Reads a file as long as `state` says, which becomes what it is when it is open. Returns nothing
@@ -249,7 +244,8 @@ Status JobFiles::look(std::uint64_t now_ns) {
   for (NamedFile& one : by_size(names)) {
     const auto bytes = static_cast<std::uint64_t>(one.state.st_size);
     if (bytes > kMostOfAFile || total + bytes > kMostOfFiles) break;
-    const std::int64_t changed = std::max(in_ns(one.state.st_mtim), in_ns(one.state.st_ctim));
+    const std::int64_t changed =
+        std::max(nanoseconds(one.state.st_mtim), nanoseconds(one.state.st_ctim));
     if (bytes == 0 || changed > now - kRecent_ns) continue;
     Seen seen{one.state, {}};
     seen.bytes = read_whole(one.path, seen.state);
@@ -314,7 +310,7 @@ Status JobFiles::add_to(Dump& dump, const std::set<std::string>& elsewhere) {
     memory.is_stored = contents.size() == memory.bytes;
     memory.is_writable = true;
     const auto index = static_cast<std::uint32_t>(job.memories.size());
-    job.files.push_back({one.path, index, in_ns(one.state.st_mtim)});
+    job.files.push_back({one.path, index, nanoseconds(one.state.st_mtim)});
     job.memories.push_back(std::move(memory));
     if (contents.empty()) continue;
     total += contents.size();

@@ -134,7 +134,8 @@ bool read_children(const char* path, std::array<char, bytes>& text) {
 
 // Returns whether this process has one child, and that has none.
 bool has_one_descendant() {
-  std::array<char, 64> children{}, path{};
+  std::array<char, 64> children{};
+  std::array<char, 160> path{};
   if (!read_children("/proc/thread-self/children", children)) return false;
   char* const space = std::strchr(children.data(), ' ');
   if (space == nullptr || space[1] != '\0') return false;

@@ -278,8 +278,7 @@ std::vector<std::string> files_changed_since(const Job& job, const FileView& vie
       const std::string& path = each->path().native();
       struct stat now {};
       if (::lstat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) continue;
-      const std::int64_t modified_ns =
-          now.st_mtim.tv_sec * std::int64_t{1'000'000'000} + now.st_mtim.tv_nsec;
+      const std::int64_t modified_ns = nanoseconds(now.st_mtim);
       if (modified_ns <= static_cast<std::int64_t>(job.unix_ns) || is_put_aside(path) ||
           held.contains(path) || is_of_others(path, now, view))
         continue;

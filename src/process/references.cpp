@@ -12,6 +12,7 @@
 
 #include "format/checksum.hpp"
 #include "process/contents.hpp"
+#include "process/file_access.hpp"
 
 namespace diapause::process {
 namespace {
@@ -20,10 +21,6 @@ constexpr std::uint64_t kPartBytes = kMiB;  // bytes that have one checksum and 
 
 std::uint64_t part_bytes(std::uint64_t all, std::uint64_t at) {
   return std::min(kPartBytes, all - at);
-}
-
-std::int64_t nanoseconds(const timespec& time) {
-  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
 tl::unexpected<Error> not_the_same(const std::string& path, const std::string& why) {
@@ -53,9 +50,7 @@ Result<sys::File> open_mapped_file(const std::string& path) {
 
 bool References::is_below(const std::string& path) const {
   return std::ranges::any_of(directories_, [&](const std::string& directory) {
-    const bool ends = directory.ends_with('/') || path.size() <= directory.size() ||
-                      path[directory.size()] == '/';
-    return path.starts_with(directory) && ends;
+    return process::is_below(path, directory);
   });
 }
 
