@@ -41,7 +41,13 @@ ONCE = ({name for module in (broken_tiers, damage)
         | {f"ends_the_same_killed_or_not_with_{program.what}"
            for name, program in modes.PROGRAMS.items() if name not in PROGRAMS_OF_EVERY_MPI}
         | {"a_job_killed_again_and_again_ends_the_same",
-           "finds_what_it_stored_whatever_the_order_of_calls"})
+           "finds_what_it_stored_whatever_the_order_of_calls",
+           "finds_what_it_stored_when_it_was_killed_in_any_call",
+           "goes_on_in_mapped_memory",
+           "keeps_a_program_alive_that_has_little_memory",
+           "keeps_a_program_alive_that_lost_a_node_and_has_little_memory",
+           "keeps_a_program_alive_with_room_for_its_versions_and_no_more",
+           "takes_every_version_of_a_program_at_60_percent_of_its_limit"})
 
 
 def needed_parameters(function):
