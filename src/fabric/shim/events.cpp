@@ -64,7 +64,7 @@ void note_taken(Channel& channel) {
 // Returns null if there is none.
 CompletionQueue* take_held(Shim& shim, Channel& channel) {
   const Passage passage(shim.gate);
-  const Holding holding(channel.lock, shim.gate);
+  const Holding holding(channel.lock);
   if (channel.held.empty()) return nullptr;
   CompletionQueue* const queue = channel.held.front();
   channel.held.pop_front();
@@ -78,7 +78,7 @@ void follow(Shim& shim, Channel& channel) {
   const bool is_waiting = (::fcntl(channel.shown.fd, F_GETFL) & O_NONBLOCK) == 0;
   if (is_waiting == channel.is_waiting.load(std::memory_order_relaxed)) return;
   const Passage passage(shim.gate);
-  const Holding holding(channel.lock, shim.gate);
+  const Holding holding(channel.lock);
   channel.is_waiting = is_waiting;
   set_waiting(channel.real->fd, is_waiting);
 }
@@ -247,7 +247,7 @@ DIAPAUSE_VERB int ibv_get_async_event(ibv_context* shown, ibv_async_event* event
   for (;;) {
     {
       const Passage passage(shim.gate);
-      const Holding holding(context.lock, shim.gate);
+      const Holding holding(context.lock);
       if (!context.held_events.empty()) {
         *event = context.held_events.front();
         context.held_events.pop_front();

@@ -113,7 +113,7 @@ void forget(Batch& batch) {
 
 void start(ibv_qp_ex* shown) {
   Batch& batch = *of(shown).batch;
-  batch.lock.lock(Shim::get().gate);
+  batch.lock.lock();
   forget(batch);
 }
 
@@ -180,7 +180,7 @@ int next_poll(ibv_cq_ex* shown) {
 int start_poll(ibv_cq_ex* shown, ibv_poll_cq_attr* attributes) {
   if (attributes->comp_mask != 0) return EINVAL;
   CompletionQueue& queue = of(shown);
-  queue.reading.lock(Shim::get().gate);
+  queue.reading.lock();
   const int error = next_poll(shown);
   if (error != 0) queue.reading.unlock();
   return error;
@@ -226,6 +226,7 @@ ibv_qp* create_extended_pair(ibv_context*, ibv_qp_init_attr_ex* init) {
   if (!has_batches) return made;
   QueuePair& pair = of(made);
   pair.positions.resize(std::size_t{plain.cap.max_send_wr} + 1);
+  pair.see_what_is_plain(Shim::get().directory);
   give_operations(pair.extended);
   pair.batch = std::make_unique<Batch>();
   return made;

@@ -41,7 +41,8 @@ void Gate::wait() {
   while (closed_.load() != 0) sys::wait_while(closed_, 1, kLongWait_s);
 }
 
-void Lock::lock_slowly(Gate& gate) {
+void Lock::lock_slowly() {
+  Gate& gate = Gate::of_process();
   for (int spins = 0; !try_lock(); ++spins) {
     if (gate.is_closed()) {
       gate.wait();

@@ -10,6 +10,7 @@ namespace diapause::fabric {
 // is opened.
 class Gate {
  public:
+  static Gate& of_process();
   void enter();
   void leave();
   // Returns when nobody is inside.
@@ -42,8 +43,8 @@ class Passage {
 class Lock {
  public:
   bool try_lock() { return word_.exchange(1, std::memory_order_acquire) == 0; }
-  void lock(Gate& gate) {
-    if (!try_lock()) lock_slowly(gate);
+  void lock() {
+    if (!try_lock()) lock_slowly();
   }
   // Callers that hold another lock already, or have closed the gate, use this, because they must
   // not sleep at it.
@@ -51,13 +52,13 @@ class Lock {
   void unlock() { word_.store(0, std::memory_order_release); }
 
  private:
-  void lock_slowly(Gate& gate);
+  [[gnu::cold]] void lock_slowly();
   std::atomic<std::uint32_t> word_{0};
 };
 
 class Holding {
  public:
-  Holding(Lock& lock, Gate& gate) : lock_(lock) { lock_.lock(gate); }
+  explicit Holding(Lock& lock) : lock_(lock) { lock_.lock(); }
   ~Holding() { lock_.unlock(); }
   Holding(const Holding&) = delete;
   Holding& operator=(const Holding&) = delete;

@@ -74,6 +74,8 @@ std::optional<Shared> read_shared(const std::string& path) {
 
 }  // namespace
 
+Gate& Gate::of_process() { return Shim::get().gate; }
+
 Shim::Shim() : nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
   do {
     (void)!::getrandom(&receive_mark, sizeof receive_mark, 0);

@@ -98,6 +98,13 @@ struct Channel {
 // lately come first.
 class PairTable {
  public:
+  struct Recent {
+    std::uint32_t number = ~0U;  // which no queue pair has
+    std::uint32_t shown = 0;
+    QueuePair* pair = nullptr;
+  };
+  // Where a queue pair is, if it was found lately.
+  const Recent& recent(std::uint32_t number) const { return recent_[number % recent_.size()]; }
   void add(std::uint32_t number, QueuePair* pair) {
     all_[number] = pair;
     recent_ = {};
@@ -112,22 +119,11 @@ class PairTable {
   }
   // Returns null if there is none.
   QueuePair* find(std::uint32_t number) {
-    Recent& recent = recent_[number % recent_.size()];
-    if (recent.pair != nullptr && recent.number == number) return recent.pair;
-    return search(number);
+    return recent(number).number == number ? recent(number).pair : search(number);
   }
 
  private:
-  struct Recent {
-    std::uint32_t number = 0;
-    QueuePair* pair = nullptr;
-  };
-  [[gnu::noinline]] QueuePair* search(std::uint32_t number) {
-    const auto found = all_.find(number);
-    if (found == all_.end()) return nullptr;
-    recent_[number % recent_.size()] = {number, found->second};
-    return found->second;
-  }
+  QueuePair* search(std::uint32_t number);
 
   std::array<Recent, 16> recent_;
   std::unordered_map<std::uint32_t, QueuePair*> all_;
@@ -190,6 +186,11 @@ class Receives {
   }
   void forget_all();
   bool is_taken(std::uint32_t slot) const { return slot < most_ && slots_[slot].order != 0; }
+  // The number of a receive as the adapter knows it.
+  std::uint64_t real_id(std::uint32_t slot) const { return mark_ | slot; }
+  bool is_real_id(std::uint64_t id) const {
+    return (id & ~std::uint64_t{0xffffffff}) == mark_ && is_taken(static_cast<std::uint32_t>(id));
+  }
   const Slot& at(std::uint32_t slot) const { return slots_[slot]; }
   std::span<ibv_sge> pieces_of(std::uint32_t slot) {
     return {pieces_.data() + std::size_t{slot} * most_pieces_, slots_[slot].pieces};
@@ -206,6 +207,7 @@ class Receives {
   // gives back adds behind the last.
   std::vector<std::uint32_t> free_;
   std::uint64_t taken_ = 0, mask_ = 0;  // of an index into `free_`
+  std::uint64_t mark_ = 0;              // what the numbers of all receives begin with
   std::atomic<std::uint64_t> given_{0};
   std::uint32_t most_ = 0, most_pieces_ = 0;
 };
@@ -261,6 +263,13 @@ struct QueuePair {
   std::uint64_t posted = 0;
   std::atomic<std::uint64_t> retired{0};  // sends that are known to be over
 
+  // What of its messages is only counted. The caller of see_what_is_plain() has all locks, or the
+  // program does not have the queue pair yet.
+  struct {
+    bool posts = false, sends = false, receives = false;
+  } plain;
+  void see_what_is_plain(const Directory& directory);
+
   std::uint64_t peer_home = 0;
   Context& context() const {
     return *reinterpret_cast<Context*>(reinterpret_cast<char*>(shown.context) -
@@ -271,6 +280,13 @@ struct QueuePair {
     return shown.srq == nullptr ? receives : reinterpret_cast<SharedQueue*>(shown.srq)->receives;
   }
 };
+
+inline QueuePair* PairTable::search(std::uint32_t number) {
+  const auto found = all_.find(number);
+  if (found == all_.end()) return nullptr;
+  recent_[number % recent_.size()] = {number, found->second->shown.qp_num, found->second};
+  return found->second;
+}
 
 struct Handle {
   ibv_ah shown = {};

@@ -82,26 +82,27 @@ int move_to(Shim& shim, QueuePair& pair, ibv_qp_state state) {
   return shim.real.ibv_modify_qp(pair.real, &attributes, mask);
 }
 
-void forget_traffic(Shim& shim, QueuePair& pair) {
-  const Holding completions(of(pair.shown.recv_cq).lock, shim.gate);
-  const Holding sends(pair.lock, shim.gate);
+void forget_traffic(const Shim& shim, QueuePair& pair) {
+  const Holding completions(of(pair.shown.recv_cq).lock);
+  const Holding sends(pair.lock);
   pair.signalled = pair.signalled_done = pair.behind_last_signal = pair.sent = pair.received = 0;
   pair.posted = pair.retired = 0;
   pair.is_broken = pair.is_marker_on_its_way = false;
-  const Holding holding(pair.receives.lock, shim.gate);
+  pair.see_what_is_plain(shim.directory);
+  const Holding holding(pair.receives.lock);
   pair.receives.forget_all();
 }
 
-void attach(Shim& shim, QueuePair& pair) {
+void attach(QueuePair& pair) {
   for (ibv_cq* const shown : {pair.shown.send_cq, pair.shown.recv_cq}) {
-    const Holding holding(of(shown).lock, shim.gate);
+    const Holding holding(of(shown).lock);
     of(shown).pairs.add(pair.real->qp_num, &pair);
   }
 }
 
-void detach(Shim& shim, QueuePair& pair) {
+void detach(QueuePair& pair) {
   for (ibv_cq* const shown : {pair.shown.send_cq, pair.shown.recv_cq}) {
-    const Holding holding(of(shown).lock, shim.gate);
+    const Holding holding(of(shown).lock);
     of(shown).pairs.remove(pair.real->qp_num);
   }
 }
@@ -117,6 +118,13 @@ ibv_qp* create_real(Shim& shim, QueuePair& pair, ibv_qp_init_attr& init) {
 }
 
 }  // namespace
+
+void QueuePair::see_what_is_plain(const Directory& directory) {
+  const bool is_trivial = directory.is_trivial();
+  plain.posts = is_trivial && positions.empty();
+  plain.sends = positions.empty() && !is_marker_on_its_way;
+  plain.receives = shown.srq == nullptr && (is_trivial || shown.qp_type != IBV_QPT_UD);
+}
 
 // Brings the queue pair as far as possible without its peer, which has no number yet.
 Status open_real(Shim& shim, QueuePair& pair) {
@@ -202,7 +210,8 @@ DIAPAUSE_VERB ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* init) {
   ::pthread_mutex_init(&pair->shown.mutex, nullptr);
   ::pthread_cond_init(&pair->shown.cond, nullptr);
   if (init->srq == nullptr) pair->receives.prepare(real.cap.max_recv_wr, real.cap.max_recv_sge);
-  attach(shim, *pair);
+  pair->see_what_is_plain(shim.directory);
+  attach(*pair);
   shim.pairs.add(pair.get());
   return &pair.release()->shown;
 }
@@ -253,10 +262,10 @@ DIAPAUSE_VERB int ibv_destroy_qp(ibv_qp* shown) {
   if (!is_ours(shown->context)) return shim.real.ibv_destroy_qp(shown);
   const Passage passage(shim.gate);
   QueuePair& pair = of(shown);
-  detach(shim, pair);
+  detach(pair);
   const int error = shim.real.ibv_destroy_qp(pair.real);
   if (error != 0) {
-    attach(shim, pair);
+    attach(pair);
     return error;
   }
   std::erase_if(pair.context().held_events, [&](const ibv_async_event& one) {

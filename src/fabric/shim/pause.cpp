@@ -216,6 +216,7 @@ Status Shim::close() {
     for (ibv_cq* const shown : {one->shown.send_cq, one->shown.recv_cq}) of(shown).pairs.clear();
     real.ibv_destroy_qp(std::exchange(one->real, nullptr));
     one->is_marker_on_its_way = false;
+    one->see_what_is_plain(directory);
     destroy_marker(*this, *one);
   }
   for (SharedQueue* const one : shared_queues.all())
@@ -248,6 +249,7 @@ Status Shim::connect() {
   std::vector<Record> records;
   DIAPAUSE_TRY(read_directory(records));
   directory = Directory(records);
+  for (QueuePair* const one : pairs.all()) one->see_what_is_plain(directory);
   for (Context* const one : contexts.all()) one->local_keys = Numbers();
   for (const Region* const one : regions.all()) {
     if (one->shown.lkey != one->real->lkey)

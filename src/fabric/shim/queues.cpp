@@ -11,6 +11,7 @@
 namespace diapause::fabric {
 
 void Receives::prepare(std::uint32_t most, std::uint32_t most_pieces) {
+  mark_ = std::uint64_t{Shim::get().receive_mark} << 32;
   most_ = most;
   most_pieces_ = most_pieces;
   slots_.assign(most, {});
@@ -102,7 +103,7 @@ DIAPAUSE_VERB int ibv_destroy_cq(ibv_cq* shown) {
     if (error != 0) return error;
     shim.queues.remove(&queue);
     if (queue.channel != nullptr) {
-      const Holding holding(queue.channel->lock, shim.gate);
+      const Holding holding(queue.channel->lock);
       forget_events(*queue.channel, queue);
       --queue.channel->shown.refcnt;
     }

@@ -62,17 +62,20 @@ DIAPAUSE_HOT void note_positions(QueuePair& pair, const ibv_send_wr* from) {
   }
 }
 
-DIAPAUSE_HOT void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
-  for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next) {
-    ++pair.posted;
-    if (is_signalled(pair, *one)) {
-      ++pair.signalled;
-      pair.behind_last_signal = 0;
-    } else {
-      ++pair.behind_last_signal;
-    }
-    if (is_in(kTwoSided, one->opcode)) ++pair.sent;
+DIAPAUSE_HOT void count_one_sent(QueuePair& pair, const ibv_send_wr& one) {
+  ++pair.posted;
+  if (is_signalled(pair, one)) {
+    ++pair.signalled;
+    pair.behind_last_signal = 0;
+  } else {
+    ++pair.behind_last_signal;
   }
+  pair.sent += kTwoSided >> one.opcode & 1;
+}
+
+void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
+  for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next)
+    count_one_sent(pair, *one);
 }
 
 std::uint32_t real_number(Shim& shim, Handle& handle, std::uint32_t shown) {
@@ -175,63 +178,81 @@ DIAPAUSE_HOT int post_datagram(QueuePair& pair, ibv_send_wr& one, ibv_send_wr** 
     *bad = &one;
     return error;
   }
-  count_sent(pair, &one, one.next);
+  count_one_sent(pair, one);
   return 0;
 }
 
 // The caller has the lock of the pair.
-DIAPAUSE_HOT int post_held(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
+DIAPAUSE_COLD int post_list(QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
+  Shim& shim = Shim::get();
   note_positions(pair, from);
-  if (!shim.directory.is_trivial()) return post_translated(shim, pair, from, bad);
-  if (pair.shown.qp_type == IBV_QPT_UD) {
-    if (from == nullptr || from->next != nullptr) return post_translated(shim, pair, from, bad);
-    return post_datagram(pair, *from, bad);
-  }
+  if (pair.shown.qp_type == IBV_QPT_UD || !shim.directory.is_trivial())
+    return post_translated(shim, pair, from, bad);
   const int error = pair.real->context->ops.post_send(pair.real, from, bad);
   count_sent(pair, from, error == 0 ? nullptr : *bad);
   return error;
 }
 
-int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
-  Shim& shim = Shim::get();
-  QueuePair& pair = of(shown);
+// Posts one message whose numbers are the adapter's.
+DIAPAUSE_HOT int post_plain(QueuePair& pair, ibv_send_wr& one, ibv_send_wr** bad) {
+  if (pair.shown.qp_type == IBV_QPT_UD) return post_datagram(pair, one, bad);
+  const int error = pair.real->context->ops.post_send(pair.real, &one, bad);
+  if (error == 0) count_one_sent(pair, one);
+  return error;
+}
+
+DIAPAUSE_COLD int post_more(QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
   for (ibv_send_wr* one = from; one != nullptr; one = one->next) {
     if (is_in(kSupported, one->opcode)) continue;
     *bad = from;
     return EOPNOTSUPP;
   }
-  const Holding holding(pair.lock, shim.gate);
-  return post_held(shim, pair, from, bad);
+  const Holding holding(pair.lock);
+  return post_list(pair, from, bad);
 }
 
-// Hands a receive to the adapter: under the number of its slot, with real keys.
+int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
+  QueuePair& pair = of(shown);
+  if (from == nullptr || from->next != nullptr || !is_in(kSupported, from->opcode))
+    return post_more(pair, from, bad);
+  const Holding holding(pair.lock);
+  return pair.plain.posts ? post_plain(pair, *from, bad) : post_list(pair, from, bad);
+}
+
 template <class Post>
-DIAPAUSE_HOT int post_slot(Shim& shim, Receives& receives, const Numbers& keys, std::uint32_t slot,
-                           const Post& post) {
-  const std::span<ibv_sge> known = receives.pieces_of(slot);
-  ibv_recv_wr real{std::uint64_t{shim.receive_mark} << 32 | slot, nullptr, known.data(),
-                   static_cast<int>(known.size())};
-  ibv_recv_wr* bad = nullptr;
-  if (keys.is_empty()) return post(&real, &bad);
+DIAPAUSE_COLD int post_with_real_keys(Receives& receives, const Numbers& keys, std::uint32_t slot,
+                                      const Post& post) {
+  const std::span<const ibv_sge> known = receives.pieces_of(slot);
   std::array<ibv_sge, kPieces> pieces;
   if (known.size() > pieces.size()) return EINVAL;
   std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
     one.lkey = keys.real(one.lkey);
     return one;
   });
-  real.sg_list = pieces.data();
+  ibv_recv_wr real{receives.real_id(slot), nullptr, pieces.data(), static_cast<int>(known.size())};
+  ibv_recv_wr* bad = nullptr;
+  return post(&real, &bad);
+}
+
+// Hands a receive to the adapter: under the number of its slot, with real keys.
+template <class Post>
+DIAPAUSE_HOT int post_slot(Receives& receives, const Numbers& keys, std::uint32_t slot,
+                           const Post& post) {
+  if (!keys.is_empty()) return post_with_real_keys(receives, keys, slot, post);
+  const std::span<ibv_sge> known = receives.pieces_of(slot);
+  ibv_recv_wr real{receives.real_id(slot), nullptr, known.data(), static_cast<int>(known.size())};
+  ibv_recv_wr* bad = nullptr;
   return post(&real, &bad);
 }
 
 template <class Post>
 DIAPAUSE_HOT int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from,
                                ibv_recv_wr** bad, const Post& post) {
-  Shim& shim = Shim::get();
-  const Holding holding(receives.lock, shim.gate);
+  const Holding holding(receives.lock);
   for (ibv_recv_wr* one = from; one != nullptr; one = one->next) {
     int error = ENOMEM;
     if (receives.has_room(*one)) {
-      error = post_slot(shim, receives, keys, receives.take(*one), post);
+      error = post_slot(receives, keys, receives.take(*one), post);
       if (error == 0) continue;
       receives.undo_take();
     }
@@ -342,7 +363,7 @@ DIAPAUSE_COLD void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_
 
 // Lets a completion of a receive speak of what the program posted. Returns false if it is of before
 // the queue pair was reset.
-DIAPAUSE_HOT bool finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion) {
+bool finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion) {
   Receives& receives = pair.where_received();
   const auto slot = static_cast<std::uint32_t>(completion.wr_id);
   if (!receives.is_taken(slot)) {
@@ -359,20 +380,19 @@ DIAPAUSE_HOT bool finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion
   return true;
 }
 
-DIAPAUSE_HOT bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) {
+bool is_of_receive(QueuePair& pair, const ibv_wc& completion) {
   // In a completion that tells of an error, only the id is valid.
   if (completion.status == IBV_WC_SUCCESS) return (completion.opcode & IBV_WC_RECV) != 0;
-  return completion.wr_id >> 32 == shim.receive_mark &&
-         pair.where_received().is_taken(static_cast<std::uint32_t>(completion.wr_id));
+  return pair.where_received().is_real_id(completion.wr_id);
 }
 
 // Returns false if the completion is not for the program.
-DIAPAUSE_HOT bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others others) {
+bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others others) {
   QueuePair* const pair = queue.pairs.find(completion.qp_num);
   if (pair == nullptr) return false;  // it belongs to a queue pair that is gone
   completion.qp_num = pair->shown.qp_num;
   if (completion.status != IBV_WC_SUCCESS) pair->is_broken = true;
-  if (is_of_receive(shim, *pair, completion)) {
+  if (is_of_receive(*pair, completion)) {
     // Other completion queues give back to a shared receive queue, too.
     if (pair->shown.srq == nullptr || others == Others::held)
       return finish_receive(shim, *pair, completion);
@@ -384,6 +404,7 @@ DIAPAUSE_HOT bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion,
   }
   if (pair->is_marker_on_its_way && completion.wr_id == kMarkerId) {
     pair->is_marker_on_its_way = false;
+    pair->plain.sends = pair->positions.empty();
     pair->retired = pair->posted;  // nothing is posted while there is a marker
     return false;
   }
@@ -403,30 +424,53 @@ DIAPAUSE_COLD int take_held(CompletionQueue& queue, int most, ibv_wc* into) {
   return count;
 }
 
-DIAPAUSE_HOT Taken take(Shim& shim, CompletionQueue& queue, int most, ibv_wc* into, Others others) {
-  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
+// Makes `count` completions of the adapter those of the program. Returns how many are for it.
+DIAPAUSE_COLD int finish_all(Shim& shim, CompletionQueue& queue, int count, ibv_wc* completions,
+                             Others others) {
   int kept = 0;
   for (int i = 0; i < count; ++i) {
-    if (!finish(shim, queue, into[i], others)) continue;
-    if (kept != i) into[kept] = into[i];
+    if (!finish(shim, queue, completions[i], others)) continue;
+    if (kept != i) completions[kept] = completions[i];
     ++kept;
   }
-  return {count, kept};
+  return kept;
+}
+
+// Does for one completion what finish() does, if it has to be counted only. Otherwise it returns
+// false, and has done nothing.
+DIAPAUSE_HOT bool count_one_finished(const CompletionQueue& queue, ibv_wc& completion) {
+  const PairTable::Recent& recent = queue.pairs.recent(completion.qp_num);
+  if (recent.number != completion.qp_num || completion.status != IBV_WC_SUCCESS) return false;
+  QueuePair& pair = *recent.pair;
+  if ((completion.opcode & IBV_WC_RECV) == 0) {
+    if (!pair.plain.sends) return false;
+    ++pair.signalled_done;
+  } else {
+    const auto slot = static_cast<std::uint32_t>(completion.wr_id);
+    if (!pair.plain.receives || !pair.receives.is_taken(slot)) return false;
+    completion.wr_id = pair.receives.at(slot).id;
+    pair.receives.give_back(slot);
+    ++pair.received;
+  }
+  completion.qp_num = recent.shown;
+  return true;
 }
 
 int poll_cq(ibv_cq* shown, int most, ibv_wc* into) {
-  Shim& shim = Shim::get();
   CompletionQueue& queue = of(shown);
-  const Holding holding(queue.lock, shim.gate);
+  const Holding holding(queue.lock);
   if (!queue.held.empty()) return take_held(queue, most, into);
-  const Taken taken = take(shim, queue, most, into, Others::free);
-  return taken.from_adapter < 0 ? taken.from_adapter : taken.for_program;
+  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
+  for (int i = 0; i < count; ++i) {
+    if (!count_one_finished(queue, into[i]))
+      return i + finish_all(Shim::get(), queue, count - i, into + i, Others::free);
+  }
+  return count;
 }
 
 int req_notify_cq(ibv_cq* shown, int solicited_only) {
-  Shim& shim = Shim::get();
   CompletionQueue& queue = of(shown);
-  const Holding holding(queue.lock, shim.gate);
+  const Holding holding(queue.lock);
   queue.is_armed = true;
   queue.is_armed_for_solicited = solicited_only != 0;
   return queue.real->context->ops.req_notify_cq(queue.real, solicited_only);
@@ -446,15 +490,15 @@ ibv_context_ops operations() {
 }
 
 int post_all_or_none(QueuePair& pair, ibv_send_wr* from, std::size_t count) {
-  Shim& shim = Shim::get();
-  const Holding holding(pair.lock, shim.gate);
+  const Holding holding(pair.lock);
   if (pair.posted - pair.retired + count > pair.init.cap.max_send_wr) return ENOMEM;
   ibv_send_wr* bad = nullptr;
-  return post_held(shim, pair, from, &bad);
+  return post_list(pair, from, &bad);
 }
 
 Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others) {
-  return take(Shim::get(), queue, most, into, others);
+  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
+  return {count, finish_all(Shim::get(), queue, count, into, others)};
 }
 
 // The marker of a reliable queue pair is a write of no bytes. That of a datagram queue pair is a
@@ -492,17 +536,17 @@ Status post_marker(QueuePair& pair) {
     return fail(
         os_error(fmt::format("posting the last send of queue pair {}", pair.shown.qp_num), error));
   pair.is_marker_on_its_way = true;
+  pair.see_what_is_plain(shim.directory);
   pair.behind_last_signal = 0;
   return {};
 }
 
 Status post_again(QueuePair& pair) {
-  Shim& shim = Shim::get();
   const auto post = [&](ibv_recv_wr* one, ibv_recv_wr** bad) {
     return pair.real->context->ops.post_recv(pair.real, one, bad);
   };
   for (const std::uint32_t slot : pair.receives.in_order()) {
-    const int error = post_slot(shim, pair.receives, pair.context().local_keys, slot, post);
+    const int error = post_slot(pair.receives, pair.context().local_keys, slot, post);
     if (error != 0)
       return fail(os_error(
           fmt::format("posting receives of queue pair {} again", pair.shown.qp_num), error));
@@ -511,13 +555,11 @@ Status post_again(QueuePair& pair) {
 }
 
 Status post_again(SharedQueue& queue) {
-  Shim& shim = Shim::get();
   const auto post = [&](ibv_recv_wr* one, ibv_recv_wr** bad) {
     return queue.real->context->ops.post_srq_recv(queue.real, one, bad);
   };
   for (const std::uint32_t slot : queue.receives.in_order()) {
-    const int error =
-        post_slot(shim, queue.receives, of(queue.shown.context).local_keys, slot, post);
+    const int error = post_slot(queue.receives, of(queue.shown.context).local_keys, slot, post);
     if (error != 0) return fail(os_error("posting receives of a shared queue again", error));
   }
   return {};
