@@ -115,9 +115,11 @@ class Describer {
         refuse_for_now(", in which a datagram waits for the rest of it (MSG_MORE, UDP_CORK)");
       return {};
     }
-    refuse(
+    const std::string what =
         fmt::format(", a socket of family {}, type {} and protocol {}, which is not restored yet",
-                    to_.family, to_.type, to_.protocol));
+                    to_.family, to_.type, to_.protocol);
+    // Libraries ask the kernel for addresses, routes and adapters in a moment.
+    to_.family == AF_NETLINK ? refuse_for_now(what) : refuse(what);
     return {};
   }
 

@@ -740,18 +740,30 @@ while True: time.sleep(1)
 """
 
 
+ASKS = """
+import os, socket, time
+question = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+print("asks", flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+question.close()
+time.sleep(600)
+"""
+
+
 def momentary(place, options):
-    """A state that is in the way only for a moment is waited for: here a connection that
-    nobody has accepted yet."""
+    """A state that is in the way only for a moment is waited for: a connection that nobody has
+    accepted yet, and a question to the kernel."""
     del options
-    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", KNOCKS)
-    job.wait_for_lines(1)
-    asked = place.start([place.command, "checkpoint", "job"], subprocess.DEVNULL)
-    time.sleep(0.2)
-    place.gate.touch()
-    _, errors = asked.communicate(timeout=LIMIT_S)
-    must(asked.returncode == 0, f"no checkpoint: {errors}")
-    job.kill()
+    for program in (KNOCKS, ASKS):
+        place.gate.unlink(missing_ok=True)
+        job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", program)
+        job.wait_for_lines(1)
+        asked = place.start([place.command, "checkpoint", "job"], subprocess.DEVNULL)
+        time.sleep(0.2)
+        place.gate.touch()
+        _, errors = asked.communicate(timeout=LIMIT_S)
+        must(asked.returncode == 0, f"no checkpoint: {errors}")
+        job.kill()
 
 
 RESTS = """
