@@ -314,6 +314,8 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
                               const FillNote* note) {
   Team* const team = ground.team;
   StoredJob& stored = image->stored();
+  // In the middle of such a restart no damaged image can be replaced.
+  if (note != nullptr && team != nullptr) DIAPAUSE_TRY(note->leave());
   DIAPAUSE_TRY_ASSIGN(process::Relocation relocation, locate(stored.job, team));
   relocation.to_present(stored.job);
   const process::OpeningEnvironment environment{
@@ -350,6 +352,7 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
     end_and_wait(keeper);
     return fail(std::move(timed.error()));
   }
+  if (behind != nullptr && !behind->is_filling()) note->remove();
   DIAPAUSE_TRY(keeper.begin(stored.job.command));
   DIAPAUSE_TRY(give_adapters(keeper, team, ground.board));
   std::vector<std::string> files = stored.job.file_patterns;
@@ -367,7 +370,8 @@ struct Wanted {
 // Makes the processes of this node again from the newest version that can be used, and returns
 // nothing if there is none and need not be. Where this node is the only one, an image is read once,
 // and each part of it is checked before it gets to its place. If a part is damaged, nothing has run
-// yet, and all begins again with another image.
+// yet, and all begins again with another image. The restart of several nodes cannot begin again:
+// all images are checked before, unless memory is to be filled while the job runs.
 Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wanted& wanted,
                                                double started_s) {
   Team* const team = ground.team;
@@ -380,7 +384,10 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
       DIAPAUSE_TRY(process::check_machine(stored.job));
       return process::check_files(stored.job);
     };
-    auto fetched = ground.store.fetch(wanted.version, can_run_here);
+    const engine::Purpose purpose = team == nullptr   ? engine::Purpose::place
+                                    : note != nullptr ? engine::Purpose::map_unchecked
+                                                      : engine::Purpose::copy;
+    auto fetched = ground.store.fetch(wanted.version, can_run_here, purpose);
     const bool is_none = !fetched && fetched.error().code == Code::not_found;
     if (is_none && wanted.if_none == Beginning::anew) return std::optional<Restored>();
     if (!fetched) return fail(std::move(fetched.error()));
@@ -399,6 +406,7 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
       ground.store.note_restart(restored->image->fetched(), times);
       return std::optional<Restored>(std::move(*restored));
     }
+    if (image->sound() && note != nullptr) note->remove();
     if (image->sound() || team != nullptr) return fail(std::move(restored.error()));
     DIAPAUSE_TRY_ASSIGN(const bool sound, ground.store.was_sound(image->sound()));
     if (sound) return fail(std::move(restored.error()));
@@ -414,8 +422,12 @@ Result<int> look_after(const Ground& ground, const Routine& routine, Restored& j
   caretaker.looks_after({std::move(job.files), view_of(ground)});
   give_routine(routine, caretaker);
   const int status = caretaker.until_end();
-  if (job.behind != nullptr) DIAPAUSE_TRY(job.behind->result());
-  return status;
+  const Status filled = job.behind == nullptr ? Status{} : job.behind->result();
+  if (filled) return status;
+  if (!is_first(ground.team)) {
+    ground.request.log(Severity::error, ground.team->own_name() + ": " + filled.error().message);
+  }
+  return fail(filled.error());
 }
 
 Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch& watch) {
@@ -447,17 +459,23 @@ Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch
   return look_after(ground, routine, job, door);
 }
 
-// Returns whether memory may be filled behind. Agents of several nodes could not get another copy
-// of a damaged image while the job runs.
-bool may_fill_behind(const RestartRequest& request, const Team* team, const FillNote& note) {
+// Returns whether memory may be filled behind, on all nodes. Where that is known to fail, several
+// nodes had better check all images before.
+Result<bool> may_fill_behind(const RestartRequest& request, Team* team, const FillNote& note) {
   if (request.memory == MemoryMode::eager) return false;
-  const char* const why = team != nullptr  ? "it is on several nodes"
-                          : note.is_left() ? "the last mapped restart did not come to its end"
-                                           : nullptr;
-  if (why == nullptr) return true;
-  request.store.log(Severity::warning,
-                    fmt::format("all memory is restored before the job runs: {}", why));
-  return false;
+  const char* const why = note.is_left() ? "the last mapped restart did not come to its end"
+                          : team != nullptr && sys::user_id() != 0
+                              ? "the kernel lets only root fill it"
+                              : nullptr;
+  if (why != nullptr) {
+    request.store.log(Severity::warning,
+                      fmt::format("all memory is restored before the job runs: {}", why));
+  }
+  std::uint64_t refuses = why == nullptr ? 0 : 1;  // here, and then anywhere
+  if (team != nullptr) {
+    DIAPAUSE_TRY_ASSIGN(refuses, team->others().greatest(refuses));
+  }
+  return refuses == 0;
 }
 
 Result<int> restart_with(const RestartRequest& request, Team* team, process::Watch& watch) {
@@ -466,8 +484,8 @@ Result<int> restart_with(const RestartRequest& request, Team* team, process::Wat
                       JobStore::open(request.store, ranks_of(team)));
   std::optional<sys::LocalSocket> door;
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
-  DIAPAUSE_TRY_ASSIGN(const FillNote note, FillNote::open(request.store));
-  const bool is_mapped = may_fill_behind(request, team, note);
+  DIAPAUSE_TRY_ASSIGN(const FillNote note, FillNote::open(request.store, emulated_name(team)));
+  DIAPAUSE_TRY_ASSIGN(const bool is_mapped, may_fill_behind(request, team, note));
   DIAPAUSE_TRY_ASSIGN(fabric::Board board, offer_verbs());
   const Ground ground{request.store, team, watch, *store, board};
   DIAPAUSE_TRY_ASSIGN(
@@ -517,8 +535,10 @@ Result<int> launch(const LaunchRequest& given) {
 Result<int> restart(const RestartRequest& request) {
   DIAPAUSE_TRY(process::Keeper::check());
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
-                      gather_team(request.nodes, request.store, {true, {}, request.version}));
+  DIAPAUSE_TRY_ASSIGN(
+      const std::unique_ptr<Team> team,
+      gather_team(request.nodes, request.store,
+                  {true, {}, request.version, {}, request.memory == MemoryMode::mapped}));
   return with_team(team.get(), restart_with(request, team.get(), watch));
 }
 
@@ -534,7 +554,13 @@ Result<int> be_invited(const LogSink& log) {
                       form_team(std::move(company), invitation.secret, store));
   const auto status =
       invitation.task.is_restart
-          ? restart_with({store, invitation.task.version, 0, 1, {}}, team.get(), watch)
+          ? restart_with({store,
+                          invitation.task.version,
+                          0,
+                          1,
+                          {},
+                          invitation.task.is_mapped ? MemoryMode::mapped : MemoryMode::eager},
+                         team.get(), watch)
           : launch_with({store,
                          {},
                          0,

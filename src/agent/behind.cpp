@@ -42,6 +42,13 @@ process::ReadPiece RestoredImage::piece_reader() {
     if (piece) return piece;
     image_.sound = fail(piece.error());
     if (!runs_) return piece;
+    if (store_.context().rank_count() > 1) {
+      return fail(piece.error().code,
+                  fmt::format("the part of the job on this node was ended, because memory that it "
+                              "had not been given yet cannot be read; the next restart checks all "
+                              "images before: {}",
+                              piece.error().message));
+    }
     auto other = store_.fetch_other_copy(image_.sound);
     if (other) {
       fetched_.image = std::move(other->image);
@@ -66,12 +73,12 @@ Result<process::SoundPiece> RestoredImage::read_piece(const process::StoredConte
   return process::SoundPiece{image.block_offset(contents.region, block), bytes};
 }
 
-Result<FillNote> FillNote::open(const StoreRequest& request) {
+Result<FillNote> FillNote::open(const StoreRequest& request, const std::string& node) {
   DIAPAUSE_TRY_ASSIGN(const config::Settings settings,
                       read_settings(request.config_path, request.environment));
   DIAPAUSE_TRY_ASSIGN(sys::Directory directory,
                       sys::Directory::make_private(sys::real_kernel(), door_directory(settings)));
-  return FillNote(std::move(directory), door_name(request.name, settings) + "-fills");
+  return FillNote(std::move(directory), door_name(request.name, settings) + node + "-fills");
 }
 
 bool FillNote::is_left() const { return directory_.id_of(name_).has_value(); }

@@ -26,7 +26,7 @@ class RestoredImage {
   // Returns a reader for what is restored before the job runs.
   process::ReadContents reader();
   // Returns a reader for what is filled behind. Once the job runs, a damaged image is replaced by
-  // another of the same version, if there is one.
+  // another of the same version, if there is one and this agent is alone.
   process::ReadPiece piece_reader();
   void set_running() { runs_ = true; }
 
@@ -46,7 +46,8 @@ class RestoredImage {
 // left if that does not come to its end, and the next restart then checks the whole image before.
 class FillNote {
  public:
-  static Result<FillNote> open(const StoreRequest& request);
+  // `node` is the name of the emulated node, of which a machine has several; otherwise it is empty.
+  static Result<FillNote> open(const StoreRequest& request, const std::string& node);
   bool is_left() const;
   Status leave() const;
   void remove() const;

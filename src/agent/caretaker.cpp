@@ -208,7 +208,6 @@ void Caretaker::take_due() {
 // Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being
 // made, a process that is ending), tries again after a pause, in which the job runs on.
 Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
-  if (environment_.behind != nullptr) DIAPAUSE_TRY(environment_.behind->wait());
   auto pause = kFirstPause;
   for (int tries = 1;; ++tries, pause *= 2) {
     auto answer = try_checkpoint(wish, level);
@@ -241,6 +240,16 @@ Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
 
 Status Caretaker::wait_for_others() const {
   return environment_.team == nullptr ? Status{} : environment_.team->agree({});
+}
+
+// Returns when nothing of the job's memory is missing on any node.
+Status Caretaker::wait_for_memory() {
+  if (environment_.behind == nullptr || has_all_memory_) return {};
+  if (environment_.team != nullptr) environment_.team->set_patience(Team::Patience::long_);
+  Status filled = environment_.behind->wait();
+  if (environment_.team != nullptr) filled = environment_.team->agree(filled);
+  has_all_memory_ = filled.has_value();
+  return filled;
 }
 
 // Reads what belongs to the job as far as it can be read before anything stands still. Agents that
@@ -281,6 +290,7 @@ void Caretaker::tell_which_files_are_cut(const process::Job& job) {
 // Does what this agent does for a checkpoint. The job runs on after a failure, unless bytes that
 // were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
+  DIAPAUSE_TRY(wait_for_memory());
   DIAPAUSE_TRY(look_at_files());
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(environment_.keeper.process()));
   DIAPAUSE_TRY(verbs_.begin(processes));

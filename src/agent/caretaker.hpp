@@ -77,6 +77,7 @@ class Caretaker {
                                    const GoOn* go_on);
   void connect_again();
   Status wait_for_others() const;
+  Status wait_for_memory();
   Status look_at_files();
   Result<std::set<std::string>> files_of_others(const process::Job& job) const;
   void tell_which_files_are_cut(const process::Job& job);
@@ -99,6 +100,7 @@ class Caretaker {
   process::TimedCalls timed_;
   process::JobFiles files_;
   bool has_told_of_files_ = false;
+  bool has_all_memory_ = false;  // the job, on all nodes
   process::EmptyMessages empty_messages_;
   bool foresees_ = true;  // what is looked at before the job stands still has been confirmed
   double interval_s_ = 0, next_s_ = 0;

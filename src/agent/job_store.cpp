@@ -200,7 +200,7 @@ Result<engine::FetchedVersion> JobStore::fetch_other_copy(const Status& mine) {
 }
 
 Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> version,
-                                               const Check& check) {
+                                               const Check& check, engine::Purpose purpose) {
   if (fetched_) {
     auto again = get_usable(check);
     if (again) return again;
@@ -221,9 +221,7 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
     if (lost != lost_.end()) {
       why = lost->second;
     } else if (candidate.manifest) {
-      // The restart of several nodes cannot be begun again in its middle.
-      fetch_.emplace(*context_, candidate,
-                     context_->rank_count() == 1 ? engine::Purpose::place : engine::Purpose::copy);
+      fetch_.emplace(*context_, candidate, purpose);
       auto fetched = get_usable(check);
       if (fetched) {
         if (!reasons.empty() && context_->rank() == 0) context_->log(Severity::warning, reasons);

@@ -77,10 +77,12 @@ class JobStore {
 
   // Returns the newest version that is sound and that `check` accepts, or the version of the given
   // number if it is so. Fails with Code::not_found if there are no versions, and with Code::corrupt
-  // and the reasons if none of them can be used. Versions that had to be passed over are logged. If
-  // this agent is alone, the image was not checked yet, beyond what `check` reads of it.
+  // and the reasons if none of them can be used. Versions that had to be passed over are logged.
+  // With Purpose::place and Purpose::map_unchecked the image may not have been checked yet, beyond
+  // what `check` reads of it.
   using Check = std::function<Status(store::ImageReader&)>;
-  Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version, const Check& check);
+  Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version, const Check& check,
+                                       engine::Purpose purpose);
   // `mine` says whether the images that fetch() has given were sound when they were read. Returns
   // whether that is so. Otherwise fetch() is to be called again: it gives images that were checked
   // before, of the same version if they can be had, or of another one.

@@ -277,6 +277,7 @@ std::string Invitation::text() const {
   line("restart", task.is_restart ? 1 : 0);
   line("continue", task.beginning == Beginning::from_newest ? 1 : 0);
   if (task.version) line("version", *task.version);
+  line("mapped", task.is_mapped ? 1 : 0);
   for (const std::string& pattern : task.files) line("files", one_line(pattern));
   return text + std::string(kEnd) + "\n";
 }
@@ -321,6 +322,10 @@ Result<Invitation> Invitation::parse(const std::string& text) {
       made.task.beginning = number != 0 ? Beginning::from_newest : Beginning::anew;
     }
     if (name == "version") DIAPAUSE_TRY(parse_number(value, made.task.version.emplace()));
+    if (name == "mapped") {
+      DIAPAUSE_TRY(parse_number(value, number));
+      made.task.is_mapped = number != 0;
+    }
   }
   const bool is_whole = line == kEnd && made.number != 0 && made.number < made.nodes.hosts.size() &&
                         made.nodes.fan_out != 0 && !made.addresses.empty();

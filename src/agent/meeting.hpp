@@ -37,6 +37,7 @@ struct Task {
   Beginning beginning = Beginning::anew;  // for a launch
   std::optional<std::uint64_t> version;   // for a restart; empty for the newest
   std::vector<std::string> files = {};    // for a launch: patterns of files that belong to the job
+  bool is_mapped = false;                 // for a restart: memory is filled while the job runs
 };
 
 // An invitation is what the first agent tells the others: lines of a name and a value. It goes

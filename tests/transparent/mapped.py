@@ -91,4 +91,48 @@ def mapped_damaged(place, options):
         must(status == 125 and output == "" and is_told, f"{status} {output} {errors}")
 
 
-TESTS = {"mapped": mapped, "mapped_disturbed": mapped_disturbed, "mapped_damaged": mapped_damaged}
+ON_BOTH = """
+"$DIAPAUSE_RUN_ON" node1 "TRANSPARENT_GATE=$TRANSPARENT_GATE /usr/bin/python3 {0}" & other=$!
+/usr/bin/python3 {0}
+wait $other
+"""
+
+
+def mapped_on_nodes(place, options):
+    """Nodes fill their memory from their own images and from a partner's copy. Damage ends the job,
+    and the next restart checks all images before."""
+    del options
+    on = nodes.OnNodes(place, 2)
+    program = place.work / "big.py"
+    program.write_text(BIG)
+
+    def restart():
+        return Job(place, "restart", "job", *on.words, "--mapped")
+
+    def must_end_well(job, is_eager):
+        place.gate.touch()
+        status, errors = job.wait()
+        output = job.output()  # of two programs, whose words may come in any order
+        is_right = status == 0 and output.count("has") == output.count("True") == 2
+        must(is_right, f"{status} {output} {errors}")
+        must(("all memory is restored before the job runs" in errors) == is_eager, errors)
+
+    job = on.launch(Job, ["/bin/sh", "-c", ON_BOTH.format(program)])
+    job.wait_for_lines(2)
+    job.checkpoint("--level", "2")
+    on.lose(job, 1)
+    on.end(job)
+    job = restart()
+    job.checkpoint("--level", "2")
+    must_end_well(job, not may_fill_behind(place))
+    if not may_fill_behind(place):
+        return
+    for directory in place.root.glob("memory/*/node1"):
+        damage_all(directory)
+    status, errors = restart().wait()
+    must(status != 0 and "is damaged" in errors, f"{status} {errors}")
+    must_end_well(restart(), is_eager=True)
+
+
+TESTS = {"mapped": mapped, "mapped_disturbed": mapped_disturbed, "mapped_damaged": mapped_damaged,
+         "mapped_on_nodes": mapped_on_nodes}
