@@ -198,6 +198,7 @@ bool VelocClient::checkpoint_end(bool success) {
                                   success);
       dated.job->wait_if_only_calls_advance();
     } else if (!open.is_taken) {
+      if (!success) return;  // what could not be taken is withdrawn
       throw Failure("the checkpoint '" + open.name + "' holds nothing");
     } else if (!success) {
       tell("checkpoint '" + open.name + "': its memory was taken whole, and it stays");

@@ -71,6 +71,9 @@ static void regions_are_selected(void) {
   EXPECT(VELOC_Mem_clear() == VELOC_SUCCESS);
   EXPECT(VELOC_Checkpoint("parts", 7) == VELOC_FAILURE); /* nothing is protected */
   EXPECT(VELOC_Checkpoint_end(1) == VELOC_FAILURE);
+  EXPECT(VELOC_Checkpoint_begin("parts", 7) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_mem() == VELOC_FAILURE);
+  EXPECT(VELOC_Checkpoint_end(0) == VELOC_SUCCESS); /* as programs withdraw it then */
   free(first);
   free(second);
 }
