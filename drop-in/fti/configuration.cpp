@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -230,6 +232,15 @@ std::string trimmed_key(const std::string& line) {
   return first == std::string::npos ? "" : lower(line.substr(first, last - first));
 }
 
+// The section that begins with this line, if one does.
+std::optional<std::string> begun_section(const std::string& line) {
+  const auto begin = line.find_first_not_of(" \t");
+  if (begin == std::string::npos || line[begin] != '[') return std::nullopt;
+  const auto first = line.find_first_not_of(" \t", begin + 1);
+  const auto last = line.find_first_of(" \t]", first);
+  return first == std::string::npos ? "" : lower(line.substr(first, last - first));
+}
+
 }  // namespace
 
 FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
@@ -320,7 +331,7 @@ void write_fti_restart(const std::string& path, int failure, const std::string& 
   };
   for (std::string line; std::getline(file, line);) {
     const std::string key = trimmed_key(line);
-    if (!key.empty() && key.front() == '[') is_in_section = key.rfind("[restart]", 0) == 0;
+    if (const auto section = begun_section(line)) is_in_section = *section == "restart";
     if (is_in_section && (key == "failure" || key == "exec_id")) continue;
     text << line << "\n";
     if (is_in_section && !is_written) write();
@@ -329,9 +340,14 @@ void write_fti_restart(const std::string& path, int failure, const std::string& 
     text << "[restart]\n";
     write();
   }
-  const std::string next = path + ".next";
+  // A link stays one, and the file is for the eyes of those that it was for.
+  namespace fs = std::filesystem;
+  const fs::path target = fs::canonical(path);
+  const fs::path next = target.string() + ".next";
   std::ofstream out(next, std::ios::binary);
-  if (!(out << text.str() << std::flush) || std::rename(next.c_str(), path.c_str()) != 0) {
+  std::error_code error;
+  if (out) fs::permissions(next, fs::status(target).permissions(), error);
+  if (!(out << text.str() << std::flush) || std::rename(next.c_str(), target.c_str()) != 0) {
     throw Failure(path + ": the state for the next run cannot be written: " + std::strerror(errno));
   }
 }

@@ -347,12 +347,18 @@ def fti_ends_the_same(site, level, after_kill=lambda place: None, ranks=RANKS, *
 def habits_of_fti_programs_do_no_harm(site):
     with Place(site, ranks=RANKS) as place:
         configuration = place.path / "habits.fti"
+        target = place.path / "mine.fti"
+        configuration.symlink_to(target)
+        target.touch(mode=0o600)
         configuration.write_text(f"""# as people write them
 [ BASIC ]\r
 Ckpt_Dir="{place.local}" ; of this node
 \tGLBL_DIR\t=\t{place.global_}   # of all
 node_size=1
 Group_Size =2
+
+[ Restart ]
+\tfailure = 0
 
 [advanced]
 Local_Test = 1
@@ -363,6 +369,9 @@ Local_Test = 1
             said = place.runs[-1].stderr.read_text()
             expect("not so" not in said, said)
             expect_equal(restart_of(configuration)[0], 1, f"failure, after '{part}'")
+            expect_equal(target.read_text().lower().count("failure"), 1, "lines with failure")
+        expect(configuration.is_symlink(), "the link to the configuration was replaced")
+        expect_equal(target.stat().st_mode & 0o777, 0o600, "mode of the configuration")
         place.run("fti_habits", configuration, "continue", environment=environment,
                   messages=(*MPI_NOTICE, "^fti: "))
 
