@@ -139,6 +139,7 @@ struct Topology {
 };
 
 Topology read_topology(const Keys& keys, int ranks) {
+  keys.text("basic", "node_size");  // an error without one
   const int node_size = keys.number("basic", "node_size", -1, 1, kMost);
   const int group_size = std::max(1, keys.number("basic", "group_size", 1, -1, 255));
   if (ranks % node_size != 0) {

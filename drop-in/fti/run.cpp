@@ -114,6 +114,12 @@ bool FtiRun::find() {
   next_version_ = (found ? found->version : job_->newest()) + 1;
   if (!found) {
     const bool should_be = status_ != 0;
+    if (should_be && world_rank_ == 0) {
+      std::fprintf(stderr,
+                   "fti: nothing is left of the execution %s to recover from: to begin anew, set "
+                   "failure = 0 in %s\n",
+                   execution_id_.c_str(), path_.c_str());
+    }
     status_ = 0;
     return !should_be;
   }

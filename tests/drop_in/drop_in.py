@@ -415,6 +415,8 @@ def an_fti_program_that_has_lost_everything_is_told_so(site):
         run = place.start("fti_solver", configuration, 1, 100, "never",
                           environment=fti_environment(place))
         expect_equal(run.process.wait(120), 20, "exit status, which stands for FTI_NREC")
+        expect("nothing is left of the execution 2020-01-01_00-00-00" in run.stderr.read_text(),
+               "no message says that nothing is left")
 
 
 def ftis_functions_do_what_programs_lean_on(site):
