@@ -39,9 +39,47 @@ int protect_one(diapause_t* instance, const char* name, const Block& block) {
   return diapause_protect(instance, name, data, block.count, block.type);
 }
 
+// Returns whether one of the directories has this job on any node: there it is `<name>-<8 digits>`.
+// Without directories nothing tells that it was removed.
+bool is_anywhere(MPI_Comm comm, const std::string& name,
+                 const std::vector<std::string>& directories) {
+  constexpr std::size_t kDigits = 8;
+  int is_there = directories.empty() ? 1 : 0;
+  for (const std::string& directory : directories) {
+    std::error_code error;  // a directory that is not there has nothing
+    for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+      const std::string found = entry.path().filename().string();
+      if (found.size() == name.size() + 1 + kDigits && found.rfind(name + "-", 0) == 0)
+        is_there = 1;
+    }
+  }
+  if (comm != MPI_COMM_NULL) MPI_Allreduce(MPI_IN_PLACE, &is_there, 1, MPI_INT, MPI_MAX, comm);
+  return is_there != 0;
+}
+
 }  // namespace
 
-Job::Job(MPI_Comm comm, const std::string& name, const std::string& settings) {
+Job::Job(MPI_Comm comm, const std::string& name, const std::string& settings) : Job() {
+  begin(comm, name, settings);
+}
+
+Job::Job(MPI_Comm comm, const std::string& name, const std::string& settings,
+         const std::vector<std::string>& directories)
+    : Job() {  // what throws here has the instance closed
+  const bool is_known = is_anywhere(comm, name, directories);
+  begin(comm, name, settings);
+  if (is_known || newest() == 0) return;
+  if (is_first_) {
+    std::fprintf(stderr,
+                 "diapause: the directories of '%s' were removed: what memory still holds of it is "
+                 "removed, too\n",
+                 name.c_str());
+  }
+  finish();
+  begin(comm, name, settings);
+}
+
+void Job::begin(MPI_Comm comm, const std::string& name, const std::string& settings) {
   int rank = 0;
   if (comm != MPI_COMM_NULL) MPI_Comm_rank(comm, &rank);
   is_first_ = rank == 0;

@@ -53,6 +53,10 @@ class Job {
  public:
   // Opens the job. With MPI_COMM_NULL it consists of this process alone. Collective over `comm`.
   Job(MPI_Comm comm, const std::string& name, const std::string& settings);
+  // Opens it where users begin anew by removing the directories that they know of. Where none of
+  // these has the job on any node, what memory still holds of it is removed, too.
+  Job(MPI_Comm comm, const std::string& name, const std::string& settings,
+      const std::vector<std::string>& directories);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   // Waits for what is in flight and keeps everything.
@@ -116,6 +120,8 @@ class Job {
   std::string restore_files();
 
  private:
+  Job() = default;
+  void begin(MPI_Comm comm, const std::string& name, const std::string& settings);
   void protect(const Blocks& blocks);
   using Taking = int (*)(diapause_t*, std::uint64_t version, int level, diapause_checkpoint_info*);
   void checkpoint_by(Taking taking, std::uint64_t version, int level);
@@ -131,7 +137,7 @@ class Job {
   int last_level_ = 0;
   bool is_last_ours_ = false;    // it was taken here, and not restored
   bool has_last_files_ = false;  // whether it has files on some rank
-  bool is_first_ = false;        // whether this is the first of its ranks
+  bool is_first_ = true;         // whether this is the first of its ranks
   bool has_told_of_few_nodes_ = false;
 };
 

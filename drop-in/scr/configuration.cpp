@@ -111,11 +111,27 @@ long versions_in(const std::string& cache, const ScrSettings& settings) {
   return settings.number("SCR_CACHE_SIZE", 1, 1);
 }
 
+bool is_cache_on_disk(const Redundancy& redundancy) {
+  const bool is_in_memory = redundancy.cache.rfind(std::string(kInMemory) + "/", 0) == 0;
+  return !is_in_memory && redundancy.cache != kInMemory;
+}
+
+// Checkpoints that bypass the cache are in the prefix directory alone, as far as users know. What
+// is in a cache in memory is what they rely on.
+std::vector<std::string> directories_of(const ScrConfiguration& configuration,
+                                        const Redundancy& redundancy) {
+  const std::string prefix = configuration.prefix + "/.scr";
+  const auto bypasses = [](const auto& scheme) { return scheme.level == DIAPAUSE_L4; };
+  if (std::all_of(redundancy.schemes.begin(), redundancy.schemes.end(), bypasses)) return {prefix};
+  if (is_cache_on_disk(redundancy)) return {prefix, redundancy.cache};
+  return {};
+}
+
 std::string settings_text(const ScrConfiguration& configuration, const Redundancy& redundancy,
                           const ScrSettings& settings) {
   Settings ours;
   const bool is_in_memory = redundancy.cache.rfind(std::string(kInMemory) + "/", 0) == 0;
-  const bool is_on_disk = !is_in_memory && redundancy.cache != kInMemory;
+  const bool is_on_disk = is_cache_on_disk(redundancy);
   if (is_in_memory) ours.set("memory.path", redundancy.cache);
   if (is_on_disk) ours.set("local.path", redundancy.cache);
   ours.set("global.path", configuration.prefix + "/.scr");
@@ -180,6 +196,7 @@ ScrConfiguration scr_configuration(const ScrSettings& settings) {
   const Redundancy redundancy = redundancy_of(settings);
   configuration.schemes = redundancy.schemes;
   configuration.settings = settings_text(configuration, redundancy, settings);
+  configuration.directories = directories_of(configuration, redundancy);
   configuration.flush_every = settings.number("SCR_FLUSH", 10);
   configuration.need_every = settings.number("SCR_CHECKPOINT_INTERVAL", 0);
   configuration.need_after_s = settings.number("SCR_CHECKPOINT_SECONDS", 0);

@@ -20,6 +20,8 @@ struct ScrConfiguration {
   std::string prefix;    // an absolute path, in its shortest form
   std::string job_name;  // name of the job in Diapause
   std::string settings;  // text for Diapause
+  // Those whose removal makes users expect a fresh start; none where they expect the cache to stay.
+  std::vector<std::string> directories;
   std::vector<Scheme> schemes;
   // Checkpoints from one of level 4 to the next; 0: none for its number alone.
   long flush_every = 0;

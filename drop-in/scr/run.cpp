@@ -59,7 +59,8 @@ ScrRun::ScrRun(const ScrParameters& of_program) {
   }
   try {
     agree(problem);
-    job_ = std::make_unique<Job>(comm_, configuration_.job_name, configuration_.settings);
+    job_ = std::make_unique<Job>(comm_, configuration_.job_name, configuration_.settings,
+                                 configuration_.directories);
     last_version_ = job_->newest();
     share_dropped();
   } catch (...) {

@@ -317,7 +317,8 @@ VelocClient::Dated& VelocClient::job_of(const std::string& name) {
   if (const auto known = jobs_.find(name); known != jobs_.end()) return known->second;
   const std::string full_name = comm_ != MPI_COMM_NULL ? name : name + "." + std::to_string(rank_);
   Dated dated;
-  dated.job = std::make_unique<Job>(comm_, full_name, configuration_.settings);
+  dated.job =
+      std::make_unique<Job>(comm_, full_name, configuration_.settings, configuration_.directories);
   dated.ec_s = dated.persistent_s = started_s_;
   return jobs_.emplace(name, std::move(dated)).first->second;
 }

@@ -108,6 +108,8 @@ VelocConfiguration read_veloc_configuration(const std::string& path) {
   const std::string scratch = keys.needed("scratch");
   const auto persistent = keys.get("persistent");
   configuration.has_persistent = persistent.has_value();
+  configuration.directories = {scratch};
+  if (persistent) configuration.directories.push_back(*persistent);
   configuration.persistent_interval_s =
       persistent ? keys.number("persistent_interval", 0, VelocConfiguration::kNever)
                  : VelocConfiguration::kNever;

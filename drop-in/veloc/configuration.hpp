@@ -9,7 +9,8 @@ namespace diapause::drop_in {
 struct VelocConfiguration {
   static constexpr long kNever = -1;
 
-  std::string settings;  // text for Diapause
+  std::string settings;                  // text for Diapause
+  std::vector<std::string> directories;  // those that the file names
   bool has_persistent = false;
   long persistent_interval_s = 0;    // 0 stands for every checkpoint; it may be kNever
   long ec_interval_s = 0;            // the same holds here

@@ -198,6 +198,24 @@ def a_program_of_scr_that_loses_all_nodes_ends_the_same(site):
                  steps_after=lambda newest: 20 * newest + 37)
 
 
+def what_users_have_removed_does_not_come_back(site):
+    """They begin anew by removing the directories that they know of, on any number of ranks."""
+    for program in ("veloc_solver", "scr_solver"):
+        with Place(site, ranks=RANKS) as place:
+            is_veloc = program == "veloc_solver"
+            configuration = (veloc_configuration(place) if is_veloc
+                             else scr_configuration(place, SCR_CACHE_BYPASS=1,
+                                                    SCR_CHECKPOINT_INTERVAL=50))
+            for ranks in (RANKS, RANKS, RANKS - 1):
+                run = place.start(program, configuration, "removed", 100, "result", ranks=ranks,
+                                  environment=NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)})
+                run.succeed((*MPI_NOTICE, "^diapause: the directories of 'removed' were removed"))
+                expect(place.events("removed", "checkpoint"), f"{program} took no checkpoints")
+                expect_equal(place.events("removed", "restart"), [], f"restarts of {program}")
+                for directory in (place.global_, *([place.local] if is_veloc else [])):
+                    shutil.rmtree(directory)
+
+
 def scrs_functions_do_what_programs_lean_on(site):
     with Place(site, ranks=RANKS) as place:
         place.global_ = place.path / ".scr"
