@@ -69,7 +69,8 @@ class Originals:
         if arguments.relink:
             # What FTI's build would write, without options, says nothing.
             (self.work / "fti-defs.h").write_text("")
-            self.headers = [self.checkout / HEADERS[library], self.work, self.prefix / "include"]
+            self.headers = [self.checkout / HEADERS[library], self.checkout, self.work,
+                            self.prefix / "include"]
 
     def build(self, program):
         """Builds it with the path of the library changed, and of the header if that is
