@@ -73,12 +73,15 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME diapause)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause)
 
 # Installs the libraries within the Python package, for python/pyproject.toml alone. They go by the name that programs ask for: a
-# wheel holds no links.
+# wheel holds no links. Five sixths of them are what debuggers read, and are left out.
 add_custom_target(python_libraries DEPENDS diapause)
 foreach(target IN ITEMS diapause diapause_mpi)
   if(TARGET ${target})
     add_dependencies(python_libraries ${target})
     install(PROGRAMS $<TARGET_FILE:${target}> DESTINATION diapause/lib RENAME $<TARGET_SONAME_FILE_NAME:${target}>
+            COMPONENT python EXCLUDE_FROM_ALL)
+    set(installed "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/diapause/lib/$<TARGET_SONAME_FILE_NAME:${target}>")
+    install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug \"${installed}\" COMMAND_ERROR_IS_FATAL ANY)"
             COMPONENT python EXCLUDE_FROM_ALL)
   endif()
 endforeach()

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
@@ -156,6 +157,11 @@ def a_wheel_of_the_package_runs_where_nothing_else_is(site):
                         *options, REPOSITORY / "python"],
                        check=True)
         wheel = next(place.path.glob("diapause-*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            libraries = [name for name in archive.namelist() if ".so" in name]
+            expect(libraries, "no library in the wheel")
+            for name in libraries:
+                expect(b".debug_info" not in archive.read(name), f"{name} has what debuggers read")
         subprocess.run([PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", user],
                        check=True)
         subprocess.run([*pip, "--python", user / "bin/python", "install", "--no-deps", "--no-index",
