@@ -209,7 +209,11 @@ std::string ScrRun::problem_of(const Output& output, bool is_valid) const {
   for (const std::string& file : output.files) {
     const fs::path path =
         output.is_checkpoint ? fs::path(output.directory) / file : at_prefix(file);
-    if (!fs::exists(path)) return output.name + ": " + file + " was routed and not written";
+    if (fs::exists(path)) continue;
+    const std::string what = output.name + ": " + file + " was routed and not written";
+    if (!output.is_checkpoint || !fs::exists(at_prefix(file))) return what;
+    return what + ": " + at_prefix(file).string() +
+           " is there, and the program has to write to the path that SCR_Route_file returns";
   }
   return "";
 }

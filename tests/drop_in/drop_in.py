@@ -235,6 +235,8 @@ def habits_of_scr_programs_do_no_harm(site):
         place.start("scr_habits", "begin", environment=environment).be_killed()
         said = place.runs[-1].stderr.read_text()
         expect("not so" not in said, said)
+        expect("has to write to the path that SCR_Route_file returns" in said,
+               "no message says to which path to write")
         place.run("scr_habits", "continue", environment=environment,
                   messages=(*MPI_NOTICE, "^scr: "))
 

@@ -53,6 +53,10 @@ static void begin(void) {
   EXPECT(SCR_Start_checkpoint() == SCR_SUCCESS && SCR_Complete_checkpoint(1) == SCR_SUCCESS);
   EXPECT(SCR_Start_output("plot", SCR_FLAG_OUTPUT) == SCR_SUCCESS);
   EXPECT(route_and_write(77) && SCR_Complete_output(1) == SCR_SUCCESS && number_in(own) == 77);
+  /* It writes to its own path, and not to the one that it was given. */
+  EXPECT(SCR_Start_checkpoint() == SCR_SUCCESS && SCR_Route_file(own, path) == SCR_SUCCESS);
+  write_number(own, 77);
+  EXPECT(SCR_Complete_checkpoint(1) != SCR_SUCCESS);
   EXPECT(SCR_Start_checkpoint() == SCR_SUCCESS && SCR_Route_file(own, path) == SCR_SUCCESS);
   write_number(path, 99);
   MPI_Barrier(MPI_COMM_WORLD);
