@@ -419,6 +419,7 @@ Result<int> look_after(const Ground& ground, const Routine& routine, Restored& j
   Caretaker caretaker({ground.request, ground.store, job.keeper, ground.watch, ground.team,
                        door ? &*door : nullptr, job.behind.get(), job.relocation, ground.board});
   caretaker.goes_on(std::move(job.timed));
+  if (job.image != nullptr) caretaker.goes_on_from(job.image->stored().job);
   caretaker.looks_after({std::move(job.files), view_of(ground)});
   give_routine(routine, caretaker);
   const int status = caretaker.until_end();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <sstream>
 #include <thread>
 
@@ -115,9 +116,24 @@ int Caretaker::what_to_watch() const {
 int Caretaker::end_of_command(int status) {
   if (environment_.door == nullptr) return status;
   if (finishes_ && status == 0) finish();
+  const bool has_failed = status != 0 && !has_stopped_ && !was_signalled_;
+  if (has_failed && !environment_.keeper.was_killed()) put_last_version_in_doubt();
   if (environment_.team != nullptr) (void)environment_.team->give({Order::end, 0});
   environment_.store.note_end(has_stopped_ ? kStoppedInTime : status);
   return has_stopped_ ? kStoppedInTime : status;
+}
+
+void Caretaker::put_last_version_in_doubt() {
+  const auto after_s = probation_.fails(sys::monotonic_s());
+  if (!after_s) return;
+  const auto version = environment_.store.doubt();
+  environment_.request.log(
+      Severity::warning,
+      version
+          ? fmt::format("the job failed {:.1f} s after version {}, which may hold a job that was "
+                        "failing already: a restart takes the version before, if there is one",
+                        *after_s, *version)
+          : version.error().message);
 }
 
 void Caretaker::finish() {
@@ -153,6 +169,7 @@ void Caretaker::do_what_is_due() {
 
 // A signal of the terminal has reached the job already if that is in the foreground as well.
 void Caretaker::obey_signal(const process::Event& event) {
+  was_signalled_ = was_signalled_ || (event.signal != SIGWINCH && event.signal != SIGCONT);
   if (event.is_of_terminal) {
     if (!environment_.keeper.shares_group()) environment_.keeper.signal_command(event.signal);
     return;
@@ -238,6 +255,11 @@ Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
   return answer;
 }
 
+Status Caretaker::give_up_older() {
+  if (environment_.team != nullptr) environment_.team->set_patience(Team::Patience::long_);
+  return environment_.store.give_up_older(probation_.is_doubtful(sys::monotonic_s()));
+}
+
 Status Caretaker::wait_for_others() const {
   return environment_.team == nullptr ? Status{} : environment_.team->agree({});
 }
@@ -291,6 +313,7 @@ void Caretaker::tell_which_files_are_cut(const process::Job& job) {
 // were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
   DIAPAUSE_TRY(wait_for_memory());
+  if (wish != Wish::check_only) DIAPAUSE_TRY(give_up_older());
   DIAPAUSE_TRY(look_at_files());
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(environment_.keeper.process()));
   DIAPAUSE_TRY(verbs_.begin(processes));
@@ -359,7 +382,9 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   captured->blocked_s = [course] {
     return course.thawed_s.value_or(sys::monotonic_s()) - course.stopped_s;
   };
+  const bool is_doubtful = probation_.lacks_processes(dump.job);
   DIAPAUSE_TRY(store(std::move(*captured), answer));
+  probation_.stored(dump.job, is_doubtful, sys::monotonic_s());
   // The job still stands still, and nothing that it has done is lost.
   if (is_last) {
     has_ended_ = true;

@@ -7,6 +7,7 @@
 #include "agent/agent.hpp"
 #include "agent/increments.hpp"
 #include "agent/last_checkpoint.hpp"
+#include "agent/probation.hpp"
 #include "agent/team.hpp"
 #include "fabric/pause.hpp"
 #include "process/copies.hpp"
@@ -18,6 +19,7 @@
 #include "process/relocation.hpp"
 #include "process/watch.hpp"
 #include "sys/local_socket.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::agent {
 
@@ -49,6 +51,8 @@ class Caretaker {
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
+  // The job was restored from a version that held this of it on this node.
+  void goes_on_from(const process::Job& job) { probation_.restored(job, sys::monotonic_s()); }
   void looks_after(process::JobFiles files) { files_ = std::move(files); }
   // The job is finished if its command ends with status 0.
   void finishes() { finishes_ = true; }
@@ -78,6 +82,7 @@ class Caretaker {
   void connect_again();
   Status wait_for_others() const;
   Status wait_for_memory();
+  Status give_up_older();
   Status look_at_files();
   Result<std::set<std::string>> files_of_others(const process::Job& job) const;
   void tell_which_files_are_cut(const process::Job& job);
@@ -90,6 +95,7 @@ class Caretaker {
   void answer_door();
   void obey();
   int end_of_command(int status);
+  void put_last_version_in_doubt();
   void finish();
   int what_to_watch() const;
   bool is_abandoned();
@@ -109,10 +115,12 @@ class Caretaker {
   std::string last_refusal_;
   std::string last_told_;  // the reason for which all memory is copied
   LastCheckpoint last_;
+  Probation probation_;
   fabric::Pause verbs_;
-  bool has_ended_ = false;    // by an order
-  bool is_finished_ = false;  // by an order, and an order to end is to follow
-  bool has_stopped_ = false;  // after its last checkpoint
+  bool has_ended_ = false;      // by an order
+  bool is_finished_ = false;    // by an order, and an order to end is to follow
+  bool has_stopped_ = false;    // after its last checkpoint
+  bool was_signalled_ = false;  // from outside, perhaps to end
   bool finishes_ = false;
   bool is_alone_ = false;  // the first agent has gone
   std::optional<double> idle_since_s_;

@@ -102,6 +102,8 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request, Ra
                                     engine::slurm_job()}));
   }
   DIAPAUSE_TRY_ASSIGN(const engine::Inventory inventory, engine::take_inventory(context));
+  store->doubts_.emplace(door_directory(context.settings) + "/" +
+                         door_name(request.name, context.settings) + "-doubted");
   for (const engine::StoredVersion& one : inventory.versions) {
     store->next_version_ = std::max(store->next_version_, one.id.number + 1);
   }
@@ -168,11 +170,33 @@ Status JobStore::add_image(engine::Captures& captures, const engine::ImagePlan& 
   return {};
 }
 
+Status JobStore::give_up_older(bool is_doubtful) {
+  if (!older_) return {};
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t any_doubtful,
+                      context_->comm->all_max(is_doubtful ? 1 : 0));
+  if (any_doubtful != 0) return {};
+  older_.reset();
+  engine_->spare(std::nullopt);
+  return {};
+}
+
+Result<std::uint64_t> JobStore::doubt() {
+  if (!newest_) return fail(Code::not_found, "the job has no version");
+  DIAPAUSE_TRY(doubts_->add(*newest_));
+  return newest_->number;
+}
+
 Result<Stored> JobStore::store(engine::Captures captures) {
   DIAPAUSE_TRY(engine_->suspect_if_lost(config::TierKind::global));
   engine_->revive_tiers();
   const std::uint64_t version = captures.decision.number;
+  if (!older_) older_ = newest_;
+  if (older_) engine_->spare(older_);
   engine::Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});
+  if (outcome.manifest.levels != 0) {
+    newest_ = outcome.manifest.version;
+    doubts_->clear();
+  }
   if (!outcome.result) return fail(std::move(outcome.result.error()));
   return Stored{version, outcome.manifest.deepest_level(), outcome.manifest.protected_bytes()};
 }
@@ -190,6 +214,35 @@ Result<engine::FetchedVersion> JobStore::get_usable(const Check& check) {
     DIAPAUSE_TRY(engine::agree(*context_, own));
     return fetched;
   }
+}
+
+// What the first agent has noted counts for all.
+Status JobStore::put_last_what_is_doubted(engine::Inventory& inventory,
+                                          std::string& reasons) const {
+  std::vector<std::uint64_t> trusted(inventory.versions.size(), 1);
+  for (std::size_t i = 0; i < trusted.size(); ++i) {
+    const engine::StoredVersion& one = inventory.versions[i];
+    if (context_->rank() == 0 && one.manifest && doubts_->hold(one.id)) trusted[i] = 0;
+  }
+  DIAPAUSE_TRY(context_->comm->all_min(trusted));
+  std::vector<engine::StoredVersion> last;
+  std::vector<engine::StoredVersion> sorted;
+  for (std::size_t i = 0; i < trusted.size(); ++i) {
+    (trusted[i] != 0 ? sorted : last).push_back(std::move(inventory.versions[i]));
+  }
+  const bool is_other = std::ranges::any_of(
+      sorted, [](const engine::StoredVersion& one) { return one.manifest.has_value(); });
+  for (engine::StoredVersion& one : last) {
+    if (is_other) {
+      reasons += fmt::format(
+          "version {}: the job failed soon after it, so an older one is taken if there is one; "
+          "--version {} takes it all the same\n",
+          one.id.number, one.id.number);
+    }
+    sorted.push_back(std::move(one));
+  }
+  inventory.versions = std::move(sorted);
+  return {};
 }
 
 Result<bool> JobStore::was_sound(const Status& mine) { return fetch_->was_sound(mine); }
@@ -212,6 +265,7 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
   std::string reasons;
   if (inventory.unread) reasons += inventory.unread->message + "\n";
   bool is_any = false;
+  if (!version) DIAPAUSE_TRY(put_last_what_is_doubted(inventory, reasons));
   for (engine::StoredVersion& candidate : inventory.versions) {
     if (version && candidate.id.number != *version) continue;
     if (!candidate.manifest && candidate.problems.empty()) continue;  // it never became a version
@@ -243,6 +297,7 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
 }
 
 void JobStore::note_restart(const engine::FetchedVersion& fetched, const RestartTimes& times) {
+  newest_ = fetched.manifest.version;
   const double now_s = sys::monotonic_s();
   std::vector<engine::Phase> phases = fetched.phases;
   phases.push_back(engine::make_phase("restore", times.restoring_s, now_s));
@@ -260,6 +315,11 @@ void JobStore::note_restart(const engine::FetchedVersion& fetched, const Restart
   line.sources = fetched.sources;
   line.seconds = now_s - times.begun_s;
   ledger_.append(*context_, engine::restart_line(line));
+}
+
+Status JobStore::finish() {
+  doubts_->clear();
+  return engine_->finish();
 }
 
 void JobStore::note_end(int status) {

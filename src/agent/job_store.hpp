@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/doubts.hpp"
 #include "agent/increments.hpp"
 #include "base/log.hpp"
 #include "capture/block_source.hpp"
@@ -72,13 +73,21 @@ class JobStore {
   Result<engine::Captures> capture(int level, format::ImageIndex index,
                                    capture::BlockSource& source,
                                    std::optional<Incremental> incremental = std::nullopt);
-  // Does the rest of the checkpoint, for which the job does not wait.
+  // Does the rest of the checkpoint, for which the job does not wait. The version before stays
+  // until give_up_older().
   Result<Stored> store(engine::Captures captures);
+  // Removes the version that stays beside the last one, unless that is doubtful on any node. To be
+  // called before the next capture.
+  Status give_up_older(bool is_doubtful);
+  // Puts the last version in doubt, that was stored or that the job was restored from: a restart
+  // takes another one, if it can. Returns its number. Not collective.
+  Result<std::uint64_t> doubt();
 
   // Returns the newest version that is sound and that `check` accepts, or the version of the given
-  // number if it is so. Fails with Code::not_found if there are no versions, and with Code::corrupt
-  // and the reasons if none of them can be used. Versions that had to be passed over are logged.
-  // With Purpose::place and Purpose::map_unchecked the image may not have been checked yet, beyond
+  // number if it is so. Versions in doubt come last. Fails with Code::not_found if there are no
+  // versions, and with Code::corrupt and the reasons if none of them can be used. Versions that had
+  // to be passed over are logged. With Purpose::place and Purpose::map_unchecked the image may not
+  // have been checked yet, beyond
   // what `check` reads of it.
   using Check = std::function<Status(store::ImageReader&)>;
   Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version, const Check& check,
@@ -103,7 +112,7 @@ class JobStore {
   void note_end(int status);
   // Says that the work of the job is done: its versions are removed, except as finish.keep says,
   // and no start goes on from them. Nothing may be stored afterwards.
-  Status finish() { return engine_->finish(); }
+  Status finish();
 
  private:
   JobStore() = default;
@@ -112,6 +121,8 @@ class JobStore {
   Status add_increment(engine::Captures& captures, const engine::ImagePlan& plan,
                        capture::BlockSource& source, const Incremental& incremental,
                        store::Slot slot);
+  // Puts versions in doubt behind the others.
+  Status put_last_what_is_doubted(engine::Inventory& inventory, std::string& reasons) const;
   // Returns a version whose images are looked for wherever they are held.
   Result<engine::FetchedVersion> get_usable(const Check& check);
   static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan,
@@ -124,6 +135,9 @@ class JobStore {
   std::optional<format::VersionId> fetched_;
   std::map<format::VersionId, std::string> lost_;  // versions that are damaged, and why
   std::string passed_over_;  // newer versions that this fetch has passed over, and why
+  std::optional<Doubts> doubts_;
+  std::optional<format::VersionId> newest_;  // the last that was stored or restored
+  std::optional<format::VersionId> older_;   // stays beside it
   std::uint64_t next_version_ = 1;
   bool was_killed_ = false;
   engine::Decider decider_;

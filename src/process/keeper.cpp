@@ -418,7 +418,8 @@ std::optional<int> Keeper::exit_status() {
     const auto ended = next_end();
     if (!ended) break;
     if (ended->si_pid != process_) continue;
-    exit_status_ = ended->si_code == CLD_EXITED ? ended->si_status : 128 + ended->si_status;
+    was_killed_ = ended->si_code != CLD_EXITED;
+    exit_status_ = was_killed_ ? 128 + ended->si_status : ended->si_status;
     process_ = 0;
   }
   return exit_status_;

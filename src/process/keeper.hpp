@@ -64,6 +64,8 @@ class Keeper {
   // ended. Until then it takes note of the processes that were killed while this process traced
   // them: the job does not end before. It must not be called while the job is frozen.
   std::optional<int> exit_status();
+  // Returns whether process 1 was killed, and with it the whole job, which would have gone on.
+  bool was_killed() const { return was_killed_; }
 
  private:
   Keeper(pid_t process, int orders) : process_(process), orders_(orders) {}
@@ -75,6 +77,7 @@ class Keeper {
   int orders_;  // a pipe to it
   std::uint32_t command_ = 0;
   std::optional<int> exit_status_;
+  bool was_killed_ = false;
 };
 
 }  // namespace diapause::process

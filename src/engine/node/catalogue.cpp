@@ -189,7 +189,7 @@ void Catalogue::prune(const Context& context) {
   has_kept_pinned_ = false;
   for (const Change& change : changes) {
     KnownVersion* version = find(change.version);
-    if (version == nullptr) continue;
+    if (version == nullptr || change.version == spared_) continue;
     if (change.version == pinned_) {
       has_kept_pinned_ = has_kept_pinned_ || !change.needs.image;
       continue;

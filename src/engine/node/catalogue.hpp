@@ -68,6 +68,9 @@ class Catalogue {
   // because nothing is lost by keeping too much. Collective.
   void prune(const Context& context);
 
+  // Keeps one more version than the settings say; nullopt ends that.
+  void spare(std::optional<format::VersionId> version) { spared_ = version; }
+
   // Returns whether the last prune() has left the pinned version, which the settings do not keep.
   bool has_kept_pinned() const { return has_kept_pinned_; }
 
@@ -94,6 +97,7 @@ class Catalogue {
   std::vector<KnownVersion> versions_;
   std::vector<OwnFile> own_files_;
   std::optional<format::VersionId> pinned_;
+  std::optional<format::VersionId> spared_;
   bool has_kept_pinned_ = false;
   std::set<format::VersionId> perhaps_mapped_;
   std::set<std::string> told_;  // messages on slow writes that were already logged

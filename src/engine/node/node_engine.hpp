@@ -107,6 +107,12 @@ class NodeEngine {
     if (version) book_.note_restart(context_, *version);
     if (!version && catalogue_.has_kept_pinned()) catalogue_.prune(context_);
   }
+  // Keeps one more version than the settings say, but for the need of room; nullopt ends that, and
+  // what they do not keep is removed. Collective.
+  void spare(std::optional<format::VersionId> version) {
+    catalogue_.spare(version);
+    if (!version) catalogue_.prune(context_);
+  }
 
  private:
   NodeEngine(Context& context, LedgerWriter& ledger)
