@@ -36,16 +36,6 @@ bool are_same(pid_t one, int number, pid_t other, int other_number) {
   return ::syscall(SYS_kcmp, one, other, KCMP_FILE, number, other_number) == 0;
 }
 
-// Returns the index of the description if it has been seen already.
-std::optional<std::uint32_t> find_known(const DumpWork& work, const Found& found) {
-  for (std::uint32_t i = 0; i < work.seen.size(); ++i) {
-    const DumpWork::Seen& one = work.seen[i];
-    if (one.link == found.link && are_same(found.here, found.number, one.here, one.number))
-      return i;
-  }
-  return std::nullopt;
-}
-
 // Returns the number of the descriptor that the job was started with and that is the same open file
 // or the same terminal. Returns nothing if there is none.
 std::optional<std::uint32_t> find_standard(const DumpWork& work, const Found& found) {
@@ -349,20 +339,25 @@ Result<std::vector<ByteVector>> peek_pipe(int pipe, const Channel& channel) {
 
 }  // namespace
 
+bool DumpWork::IsBefore::operator()(const Seen& one, const Seen& other) const {
+  if (one.link != other.link) return one.link < other.link;
+  return ::syscall(SYS_kcmp, one.here, other.here, KCMP_FILE, one.number, other.number) == 1;
+}
+
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> numbers,
                       numbers_in(fmt::format("/proc/{}/fd", frozen.here)));
   for (const pid_t number : numbers) {
     DIAPAUSE_TRY_ASSIGN(const Found found, look_at(frozen.here, number));
-    std::uint32_t index = 0;
-    if (const auto known = find_known(work, found)) {
-      index = *known;
-    } else {
-      index = static_cast<std::uint32_t>(work.seen.size());
+    const DumpWork::Seen seen{frozen.here, number, found.link};
+    const auto [known, is_new] =
+        work.known.try_emplace(seen, static_cast<std::uint32_t>(work.seen.size()));
+    const std::uint32_t index = known->second;
+    if (is_new) {
       Description description;
       DIAPAUSE_TRY(describe(work, frozen, found, description));
       work.result.job.descriptions.push_back(std::move(description));
-      work.seen.push_back({frozen.here, number, found.link});
+      work.seen.push_back(seen);
     }
     dump_locks(work, frozen, found, index);
     const bool closes = (found.number_of("flags", 8) & O_CLOEXEC) != 0;

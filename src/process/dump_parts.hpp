@@ -37,6 +37,11 @@ struct DumpWork {
     int number;
     std::string link;
   };
+  // Orders descriptions as the kernel does (kcmp), so that one among many is found soon.
+  struct IsBefore {
+    bool operator()(const Seen& one, const Seen& other) const;
+  };
+  std::map<Seen, std::uint32_t, IsBefore> known = {};  // indexes in `seen`
   struct SeenSocket {
     pid_t here;
     int number;
