@@ -255,9 +255,13 @@ Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
   return answer;
 }
 
+// An agent that is done waits for the others. If it gave up the round meanwhile, their catalogues
+// of versions would differ.
 Status Caretaker::give_up_older() {
-  if (environment_.team != nullptr) environment_.team->set_patience(Team::Patience::long_);
-  return environment_.store.give_up_older(probation_.is_doubtful(sys::monotonic_s()));
+  const bool is_doubtful = probation_.is_doubtful(sys::monotonic_s());
+  if (environment_.team == nullptr) return environment_.store.give_up_older(is_doubtful);
+  environment_.team->set_patience(Team::Patience::long_);
+  return environment_.team->agree(environment_.store.give_up_older(is_doubtful));
 }
 
 Status Caretaker::wait_for_others() const {
