@@ -235,9 +235,9 @@ Status JobStore::put_last_what_is_doubted(engine::Inventory& inventory,
   for (engine::StoredVersion& one : last) {
     if (is_other) {
       reasons += fmt::format(
-          "version {}: the job failed soon after it, so an older one is taken if there is one; "
-          "--version {} takes it all the same\n",
-          one.id.number, one.id.number);
+          "version {0}: the job failed soon after it, so an older one is taken if there is one; "
+          "'diapause restart {1} {0}' takes it all the same\n",
+          one.id.number, context_->job);
     }
     sorted.push_back(std::move(one));
   }

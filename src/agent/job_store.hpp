@@ -87,8 +87,7 @@ class JobStore {
   // number if it is so. Versions in doubt come last. Fails with Code::not_found if there are no
   // versions, and with Code::corrupt and the reasons if none of them can be used. Versions that had
   // to be passed over are logged. With Purpose::place and Purpose::map_unchecked the image may not
-  // have been checked yet, beyond
-  // what `check` reads of it.
+  // have been checked yet, beyond what `check` reads of it.
   using Check = std::function<Status(store::ImageReader&)>;
   Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version, const Check& check,
                                        engine::Purpose purpose);

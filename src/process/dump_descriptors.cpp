@@ -341,7 +341,10 @@ Result<std::vector<ByteVector>> peek_pipe(int pipe, const Channel& channel) {
 
 bool DumpWork::IsBefore::operator()(const Seen& one, const Seen& other) const {
   if (one.link != other.link) return one.link < other.link;
-  return ::syscall(SYS_kcmp, one.here, other.here, KCMP_FILE, one.number, other.number) == 1;
+  const long order = ::syscall(SYS_kcmp, one.here, other.here, KCMP_FILE, one.number, other.number);
+  // A kernel that does not compare them leaves each descriptor an open file of its own.
+  if (order < 0) return std::pair(one.here, one.number) < std::pair(other.here, other.number);
+  return order == 1;
 }
 
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process) {
