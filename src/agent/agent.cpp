@@ -283,8 +283,7 @@ process::FileView view_of(const Ground& ground) {
 Status put_back_files(const Ground& ground, const StoredJob& stored,
                       const process::ReadContents& read) {
   const process::FileView view = view_of(ground);
-  DIAPAUSE_TRY(
-      process::put_back_files(stored.job, stored.contents, read, process::FilesOfJob::others));
+  DIAPAUSE_TRY(process::put_back_files(stored.job, stored.contents, read));
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> aside,
                       process::put_aside_new_files(stored.job, view));
   std::vector<std::string> changed = process::files_changed_since(stored.job, view);
@@ -322,8 +321,6 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
       ground.request.log, team == nullptr ? nullptr : &team->others(), relocation};
   const process::ReadContents read = image->reader();
   DIAPAUSE_TRY(process::check_files_to_put_back(stored.job));
-  DIAPAUSE_TRY(
-      process::put_back_files(stored.job, stored.contents, read, process::FilesOfJob::open));
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
                       process::Openings::open(stored.job, stored.contents, read, environment));
   if (team != nullptr) DIAPAUSE_TRY(team->share_moved_ports(relocation));
@@ -336,7 +333,7 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
                                                    [note] { note->remove(); });
   }
   const auto go = [&]() -> Status {
-    DIAPAUSE_TRY(openings.finish(stored.job));
+    DIAPAUSE_TRY(openings.finish(stored.job, stored.contents, read));
     if (behind != nullptr && behind->is_filling()) DIAPAUSE_TRY(note->leave());
     DIAPAUSE_TRY(put_back_files(ground, stored, read));
     image->set_running();

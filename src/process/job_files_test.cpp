@@ -79,8 +79,7 @@ class FilesOfAJob : public ::testing::Test {
         DIAPAUSE_TRY(take(*one, 0, dump.contents[one->region].read));
       return {};
     };
-    DIAPAUSE_TRY(put_back_files(dump.job, contents, read, FilesOfJob::open));
-    return put_back_files(dump.job, contents, read, FilesOfJob::others);
+    return put_back_files(dump.job, contents, read);
   }
 
   fs::path root_;
@@ -215,6 +214,21 @@ TEST_F(FilesOfAJob, AreRefusedIfSomethingElseHasTheirName) {
   fs::remove(path("file"));
   fs::create_directory(path("file"));
   EXPECT_THAT(put_back(dump).error().message, HasSubstr("is a directory, a link"));
+}
+
+TEST_F(FilesOfAJob, AreRefusedBeforeAnythingIsWrittenIfThereIsNoRoomForThem) {
+  write("file", "x");
+  write("large", "x");
+  Dump dump = dump_of({"*"});
+  for (SharedMemory& one : dump.job.memories) {
+    if (one.path == path("large")) one.bytes = std::uint64_t{1} << 60;
+  }
+  write("file", "y");
+  const Status checked = check_files_to_put_back(dump.job);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Code::full);
+  EXPECT_THAT(checked.error().message,
+              HasSubstr(root_.native() + " needs 1152921504606846975 bytes"));
 }
 
 TEST_F(FilesOfAJob, ArePutAsideIfTheyWereNotThere) {

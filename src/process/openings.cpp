@@ -104,6 +104,16 @@ Result<int> open_signals(const Description& one) {
   return opened;
 }
 
+// Returns the contents of each memory that processes share.
+std::vector<ContentsList> contents_of_memories(const Job& job,
+                                               const std::vector<StoredContents>& contents) {
+  std::vector<ContentsList> parts(job.memories.size());
+  for (const StoredContents& one : contents) {
+    if (one.process == 0) parts[one.shared].push_back(&one);
+  }
+  return parts;
+}
+
 }  // namespace
 
 // Moves a descriptor to a number above all numbers that the job uses, so that these can be given
@@ -116,7 +126,14 @@ Result<int> Openings::raise(int number) const {
   return raised;
 }
 
-Status Openings::open_memory(const SharedMemory& memory) {
+// Returns whether a file, which is about to be made, is not there.
+bool Openings::note_if_missing(const std::string& path) {
+  if (::access(path.c_str(), F_OK) == 0 || errno != ENOENT) return false;
+  made_.push_back(path);
+  return true;
+}
+
+Status Openings::open_memory(const SharedMemory& memory, bool is_mapped) {
   int opened = -1;
   // A segment belongs to the namespace of the job, and is made there. Files that nobody has open
   // are put back at the end.
@@ -126,6 +143,7 @@ Status Openings::open_memory(const SharedMemory& memory) {
   }
   if (memory.kind == SharedKind::file) {
     make_directories_of(memory.path);
+    note_if_missing(memory.path);
     opened = open_as_owner(memory.path, O_RDWR | O_CREAT, static_cast<mode_t>(memory.mode));
     if (opened < 0)
       return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
@@ -135,6 +153,12 @@ Status Openings::open_memory(const SharedMemory& memory) {
   }
   DIAPAUSE_TRY_ASSIGN(opened, raise(opened));
   memories_.push_back(opened);
+  struct stat now {};
+  const bool is_file = memory.kind == SharedKind::file;
+  const bool is_long = is_file && ::fstat(opened, &now) == 0 &&
+                       static_cast<std::uint64_t>(now.st_size) >= memory.bytes;
+  // Locked pages of a mapped file are there as soon as it is mapped.
+  if (is_long || (is_file && !is_mapped)) return {};
   if (::ftruncate(opened, static_cast<off_t>(memory.bytes)) == 0) return {};
   return fail(
       os_error("making shared memory of " + std::to_string(memory.bytes) + " bytes", errno));
@@ -168,20 +192,23 @@ Result<int> Openings::open_same_file(const SharedMemory& memory, const ContentsL
 
 Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>& contents,
                                const ReadContents& read) {
-  std::vector<ContentsList> parts(job.memories.size());
-  for (const StoredContents& one : contents) {
-    if (one.process == 0) parts[one.shared].push_back(&one);
+  const std::vector<ContentsList> parts = contents_of_memories(job, contents);
+  std::set<std::uint32_t> mapped;
+  for (const Process& process : job.processes) {
+    for (const Area& area : process.areas) mapped.insert(area.shared);
   }
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (std::uint32_t i = 0; i < parts.size(); ++i) {
     const SharedMemory& memory = job.memories[i];
+    const bool is_file = memory.kind == SharedKind::file || memory.kind == SharedKind::job_file;
+    if (is_file && memory.is_stored) held_.insert(memory.path);
     if (memory.kind == SharedKind::file_pages) {
       DIAPAUSE_TRY_ASSIGN(const int file, open_same_file(memory, parts[i], read));
       if (file >= 0) memories_.push_back(file);
       if (file >= 0) continue;
     }
-    DIAPAUSE_TRY(open_memory(memory));
+    DIAPAUSE_TRY(open_memory(memory, mapped.contains(i)));
     const int to = memories_.back();
-    if (to < 0) continue;
+    if (to < 0 || is_file) continue;
     const auto write = [to, &memory](const StoredContents& one, std::uint64_t offset,
                                      ByteView bytes) {
       return write_all(to, one.offset + offset, bytes,
@@ -194,10 +221,13 @@ Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>
 
 // Opens a file as it was when the image was made. The offset is the same. Fails with Code::mismatch
 // if the file is shorter now.
-Result<int> Openings::open_file(const Description& one) const {
+Result<int> Openings::open_file(const Description& one) {
+  const bool is_held = held_.contains(one.path);
+  if (is_held) make_directories_of(one.path);
+  const bool is_made = is_held && note_if_missing(one.path);
   const auto flags = static_cast<int>(
       one.flags & ~static_cast<std::uint32_t>(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY));
-  const int file = open_as_owner(one.path, flags);
+  const int file = open_as_owner(one.path, flags | (is_made ? O_CREAT : 0), 0600);
   if (file < 0) return fail(os_error("opening " + one.path + ", which the job had open", errno));
   struct stat now {};
   const bool is_known = ::fstat(file, &now) == 0 && (flags & O_PATH) == 0;
@@ -205,7 +235,7 @@ Result<int> Openings::open_file(const Description& one) const {
   if (is_known && S_ISDIR(now.st_mode)) ::lseek(file, static_cast<off_t>(one.offset), SEEK_SET);
   if (!is_known || !S_ISREG(now.st_mode)) return file;
   const auto bytes = static_cast<std::uint64_t>(now.st_size);
-  if (bytes < one.bytes) {
+  if (bytes < one.bytes && !is_held) {
     ::close(file);
     return fail(Code::mismatch,
                 fmt::format("{} had {} bytes when the image was made, and has {} now", one.path,
@@ -215,7 +245,27 @@ Result<int> Openings::open_file(const Description& one) const {
   return file;
 }
 
-Status Openings::finish(const Job& job) const {
+// Writes what the image holds of files that the job had open or mapped.
+Status Openings::write_files(const Job& job, const std::vector<StoredContents>& contents,
+                             const ReadContents& read) const {
+  const std::vector<ContentsList> parts = contents_of_memories(job, contents);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const SharedMemory& memory = job.memories[i];
+    if (memory.kind != SharedKind::file) continue;
+    const std::string what = "writing what the checkpoint holds of " + memory.path;
+    DIAPAUSE_TRY(
+        read(parts[i], [&](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
+          return write_all(memories_[i], one.offset + offset, bytes, what);
+        }));
+    if (::ftruncate(memories_[i], static_cast<off_t>(memory.bytes)) != 0)
+      return fail(os_error(what, errno));
+  }
+  return {};
+}
+
+Status Openings::finish(const Job& job, const std::vector<StoredContents>& contents,
+                        const ReadContents& read) {
+  made_.clear();
   for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
     const Description& one = job.descriptions[i];
     const bool is_written = one.kind == DescriptionKind::file && (one.flags & O_PATH) == 0 &&
@@ -226,6 +276,7 @@ Status Openings::finish(const Job& job) const {
     if (::ftruncate(descriptions_[i], static_cast<off_t>(one.bytes)) == 0) continue;
     return fail(os_error("cutting " + one.path + " to the length that it had", errno));
   }
+  DIAPAUSE_TRY(write_files(job, contents, read));
   // A program is not told what the restart has done to watched files.
   for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
     if (job.descriptions[i].kind != DescriptionKind::notifications) continue;
@@ -413,6 +464,8 @@ Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& con
 
 Openings::Openings(Openings&& other) noexcept
     : lowest_(other.lowest_),
+      held_(std::move(other.held_)),
+      made_(std::exchange(other.made_, {})),
       descriptions_(std::exchange(other.descriptions_, {})),
       memories_(std::exchange(other.memories_, {})),
       controlling_(std::exchange(other.controlling_, {})),
@@ -420,7 +473,13 @@ Openings::Openings(Openings&& other) noexcept
       sockets_(std::exchange(other.sockets_, {})),
       terminals_(std::exchange(other.terminals_, {})) {}
 
-Openings::~Openings() { close_all(); }
+Openings::~Openings() {
+  close_all();
+  for (const std::string& path : made_) {
+    struct stat now {};
+    if (::lstat(path.c_str(), &now) == 0 && S_ISREG(now.st_mode)) ::unlink(path.c_str());
+  }
+}
 
 Status Openings::open_notifications(const Job& job) {
   std::vector<FileWatch> watches = job.watches;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/log.hpp"
@@ -57,23 +59,28 @@ class Openings {
   int of_terminal(std::uint32_t index) const { return controlling_[index]; }
   // Returns -1 for a segment of System V.
   int of_memory(std::uint32_t index) const { return memories_[index]; }
-  // Cuts the files that the job could write to to the length that they had: what was written to
-  // them since is lost. It must be called when all that the image holds has turned out to be sound,
-  // and before a process runs.
-  Status finish(const Job& job) const;
+  // Makes the files that the job could write to what they were: what was written to them since is
+  // lost. It must be called when nothing else can be refused any more, and before a process runs.
+  // Until then no file holds anything else than before, and those that were made go again with the
+  // object.
+  Status finish(const Job& job, const std::vector<StoredContents>& contents,
+                const ReadContents& read);
   // Seals memories as they were, when they hold what they held and all processes have mapped them.
   Status add_seals(const Job& job) const;
 
  private:
   Openings() = default;
-  Status open_memory(const SharedMemory& memory);
+  Status open_memory(const SharedMemory& memory, bool is_mapped);
+  bool note_if_missing(const std::string& path);
+  Status write_files(const Job& job, const std::vector<StoredContents>& contents,
+                     const ReadContents& read) const;
   Result<int> open_same_file(const SharedMemory& memory, const ContentsList& parts,
                              const ReadContents& read) const;
   Status fill_memories(const Job& job, const std::vector<StoredContents>& contents,
                        const ReadContents& read);
   Result<int> open_description(const Description& one);
   Status open_notifications(const Job& job);
-  Result<int> open_file(const Description& one) const;
+  Result<int> open_file(const Description& one);
   Status open_channels(const Job& job);
   Status open_named_pipe(const Channel& channel);
   Status open_all_sockets(Job& job, const OpeningEnvironment& environment);
@@ -83,7 +90,9 @@ class Openings {
   void close_what_was_given_out();
   Result<int> raise(int number) const;
 
-  int lowest_ = 0;  // number that may be given
+  int lowest_ = 0;                 // number that may be given
+  std::set<std::string> held_;     // paths of files whose contents are written in the end
+  std::vector<std::string> made_;  // paths of those that were not there
   std::vector<int> descriptions_, memories_, controlling_;
   struct Ends {
     int read = -1, write = -1;

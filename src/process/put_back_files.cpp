@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <span>
 
@@ -204,25 +205,66 @@ Status put_aside(const std::string& path) {
   }
 }
 
+// This is what files on one file system need.
+struct Room {
+  std::string directory;
+  std::uint64_t needed = 0;
+  std::uint64_t freed = 0;  // by files that are longer now than they were
+};
+
+// Returns the nearest directory above a path that there is.
+std::string directory_above(const std::string& path) {
+  std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  while (!std::filesystem::exists(directory, error) && directory.has_relative_path())
+    directory = directory.parent_path();
+  return directory.native();
+}
+
+// Refuses a restart that would fill a file system, so that no file is half written then.
+Status check_room(const Job& job) {
+  std::map<dev_t, Room> rooms;
+  for (const SharedMemory& one : job.memories) {
+    const bool is_file = one.kind == SharedKind::file || one.kind == SharedKind::job_file;
+    if (!is_file || !one.is_stored) continue;
+    struct stat now {};
+    const bool is_there = ::stat(one.path.c_str(), &now) == 0;
+    if (is_there && !S_ISREG(now.st_mode)) continue;
+    const std::string directory = directory_above(one.path);
+    const std::uint64_t bytes = is_there ? static_cast<std::uint64_t>(now.st_size) : 0;
+    if (!is_there && ::stat(directory.c_str(), &now) != 0) continue;
+    Room& room = rooms[now.st_dev];
+    room.directory = directory;
+    room.needed += one.bytes > bytes ? one.bytes - bytes : 0;
+    room.freed += one.bytes < bytes ? bytes - one.bytes : 0;
+  }
+  for (const auto& [device, room] : rooms) {
+    std::error_code error;
+    const auto space = std::filesystem::space(room.directory, error);
+    const std::uint64_t free = ::geteuid() == 0 ? space.free : space.available;
+    if (error || space.capacity == 0 || room.needed <= free + room.freed) continue;
+    return fail(Code::full,
+                fmt::format("what the checkpoint holds of the job's files in {} needs {} bytes "
+                            "there, and {} are free: make room, and restart once more",
+                            room.directory, room.needed, free + room.freed));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_files_to_put_back(const Job& job) {
   for (const JobFile& one : job.files) {
     if (is_to_be_put_back(job, one)) DIAPAUSE_TRY(check_job_file(one, memory_of(job, one)));
   }
-  return {};
+  return check_room(job);
 }
 
 Status put_back_files(const Job& job, const std::vector<StoredContents>& contents,
-                      const ReadContents& read, FilesOfJob which) {
-  std::set<std::string_view> open;
-  for (const Description& one : job.descriptions) {
-    if (one.kind == DescriptionKind::file) open.insert(one.path);
-  }
+                      const ReadContents& read) {
   std::vector<const JobFile*> files;
   for (const JobFile& one : job.files) {
-    if (is_to_be_put_back(job, one) && open.contains(one.path) == (which == FilesOfJob::open))
-      files.push_back(&one);
+    if (is_to_be_put_back(job, one)) files.push_back(&one);
   }
   std::vector<ContentsList> parts(job.memories.size());
   for (const StoredContents& one : contents) {

@@ -12,15 +12,14 @@
 namespace diapause::process {
 
 // Refuses files that cannot be what they were, as far as that is seen without reading them. Code::
-// mismatch names the file. Nothing is changed.
+// mismatch names the file, and Code::full says where there is no room for what has to be written.
+// Nothing is changed.
 Status check_files_to_put_back(const Job& job);
 
 // Writes files that have changed, makes those again that are gone, and cuts those of which the
-// image holds the length alone. Files that processes have open must be there before they are
-// opened, and others are put back when all else of the job is in its place.
-enum class FilesOfJob { open, others };
+// image holds the length alone, when all else of the job is in its place.
 Status put_back_files(const Job& job, const std::vector<StoredContents>& contents,
-                      const ReadContents& read, FilesOfJob which);
+                      const ReadContents& read);
 
 // Gives files that belong to the job, but were not there, another name, so that the job does not go
 // on with what it has not written yet. Returns their old names. The standard streams of this

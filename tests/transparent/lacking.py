@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 
 import nodes
 from support import Job, Place, Scenario, must
@@ -77,4 +78,38 @@ def emptied(place, options):
             shutil.rmtree(place.root / tier)
 
 
-TESTS = {"lacking": lacking, "emptied": emptied}
+WRITES = """
+import os, socket, time
+results, gone = open("results", "w+"), open("gone", "w")
+for file in (results, gone): print("from the job", file=file, flush=True)
+door = socket.create_server(("127.0.0.1", 0))
+print(door.getsockname()[1], flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+results.seek(0)
+print(results.read(), end="")
+"""
+
+
+def untouched(place, options):
+    """A restart that is refused leaves the files of the job as they are."""
+    del options
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", WRITES)
+    job.wait_for_lines(1)
+    port = int(job.output())
+    job.checkpoint()
+    job.kill()
+    results, gone = place.work / "results", place.work / "gone"
+    results.write_text("changed since")
+    gone.unlink()
+    with socket.create_server(("127.0.0.1", port)):
+        status, _, errors = place.verb("restart", "job")
+        must(status == 125 and f"127.0.0.1:{port}" in errors, f"ended with {status}: {errors}")
+    must(results.read_text() == "changed since", f"it was written: {results.read_text()}")
+    must(not gone.exists(), "a file that was gone is there again")
+    place.gate.touch()
+    status, output, errors = place.verb("restart", "job")
+    must(status == 0 and output == "from the job\n", f"ended with {status}: {output}{errors}")
+    must(results.read_text() == gone.read_text() == "from the job\n", "files are not restored")
+
+
+TESTS = {"lacking": lacking, "emptied": emptied, "untouched": untouched}
