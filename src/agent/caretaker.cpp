@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <sstream>
 #include <thread>
 
@@ -169,7 +168,8 @@ void Caretaker::do_what_is_due() {
 
 // A signal of the terminal has reached the job already if that is in the foreground as well.
 void Caretaker::obey_signal(const process::Event& event) {
-  was_signalled_ = was_signalled_ || (event.signal != SIGWINCH && event.signal != SIGCONT);
+  const std::string name = sys::signal_name(event.signal);
+  was_signalled_ = was_signalled_ || (name != "SIGWINCH" && name != "SIGCONT");
   if (event.is_of_terminal) {
     if (!environment_.keeper.shares_group()) environment_.keeper.signal_command(event.signal);
     return;

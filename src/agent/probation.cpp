@@ -1,7 +1,5 @@
 #include "agent/probation.hpp"
 
-#include <sys/wait.h>
-
 #include <algorithm>
 
 namespace diapause::agent {
@@ -19,7 +17,8 @@ std::set<std::uint32_t> living_of(const process::Job& job) {
 
 bool Probation::lacks_processes(const process::Job& job) const {
   const bool has_killed = std::ranges::any_of(job.processes, [](const process::Process& one) {
-    return one.has_ended && WIFSIGNALED(static_cast<int>(one.exit_status));
+    constexpr std::uint32_t kSignal = 0x7f;  // part of the status, as wait() gives it
+    return one.has_ended && (one.exit_status & kSignal) != 0;
   });
   return has_killed || !std::ranges::includes(living_of(job), living_);
 }

@@ -931,7 +931,8 @@ def unmodified_test(name):
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | dying.TESTS
-TESTS |= failing.TESTS | relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS | named_files.TESTS
+TESTS |= failing.TESTS | relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS
+TESTS |= named_files.TESTS
 
 
 def leave_network():
