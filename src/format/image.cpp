@@ -129,15 +129,19 @@ Status check_description(const Region& region, Code code) {
 }
 
 Status check_names_unique(const std::vector<Region>& regions, Code code) {
-  // Numbers sort much faster than names. Names are compared only where the numbers are equal.
-  std::vector<std::pair<std::uint64_t, std::string_view>> names;
+  // Numbers sort much faster than names, which are compared only if two of the numbers are equal.
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(regions.size());
+  for (const Region& region : regions) numbers.push_back(checksum64(as_byte_view(region.name)));
+  std::ranges::sort(numbers);
+  if (std::ranges::adjacent_find(numbers) == numbers.end()) return {};
+  std::vector<std::string_view> names;
   names.reserve(regions.size());
-  for (const Region& region : regions)
-    names.emplace_back(checksum64(as_byte_view(region.name)), region.name);
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
+  for (const Region& region : regions) names.push_back(region.name);
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end())
-    return fail(code, fmt::format("two regions are named '{}'", printable(twice->second)));
+    return fail(code, fmt::format("two regions are named '{}'", printable(*twice)));
   return {};
 }
 
@@ -220,8 +224,8 @@ void encode_region(const Region& region, std::uint32_t format_version, Writer& w
   for (const std::uint64_t checksum : region.block_checksums) writer.u64(checksum);
 }
 
-Result<Region> decode_region(Reader& reader, const ImageHeader& header, std::uint64_t* end) {
-  Region region;
+Status decode_region(Reader& reader, const ImageHeader& header, std::uint64_t* end,
+                     Region& region) {
   region.offset = reader.u64();
   region.stored_bytes = reader.u64();
   region.element_bytes = reader.u64();
@@ -251,7 +255,7 @@ Result<Region> decode_region(Reader& reader, const ImageHeader& header, std::uin
   }
   region.block_checksums.reserve(blocks);
   for (std::uint64_t i = 0; i < blocks; ++i) region.block_checksums.push_back(reader.u64());
-  return region;
+  return {};
 }
 
 }  // namespace
@@ -377,10 +381,8 @@ Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header) {
   ImageIndex index;
   index.regions.reserve(count);
   std::uint64_t end = kHeaderBytes;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    DIAPAUSE_TRY_ASSIGN(Region region, decode_region(reader, header, &end));
-    index.regions.push_back(std::move(region));
-  }
+  for (std::uint64_t i = 0; i < count; ++i)
+    DIAPAUSE_TRY(decode_region(reader, header, &end, index.regions.emplace_back()));
   if (reader.remaining() != 0)
     return corrupt_index(fmt::format("{} bytes behind its end", reader.remaining()));
   DIAPAUSE_TRY(check_names_unique(index.regions, Code::corrupt));

@@ -283,15 +283,16 @@ Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decisi
 // All ranks of the machine prepare a slot at about the same time, and its memory is lost to the
 // program. A slot is prepared only if as much memory is left after that.
 void ImageCapture::keep_slot_ready(format::ImageIndex index) {
-  const auto index_offset = format::lay_out(index);
-  if (!index_offset) return;  // the checkpoint will report the error
-  const std::uint64_t bytes = capture::image_bytes(index, *index_offset);
-  const std::uint64_t least_free = 2 * bytes * context_.share.ranks;
   // The program loses the same processor time whether the slot is ready in time or not, but if not,
   // it waits for the rest. So this gives way to it less than other work does.
   config::AsyncSettings async = context_.settings.async;
   async.nice /= 2;
-  preparation_.start(async, [this, bytes, least_free] {
+  const auto of_next = std::make_shared<format::ImageIndex>(std::move(index));
+  preparation_.start(async, [this, of_next] {
+    const auto index_offset = format::lay_out(*of_next);
+    if (!index_offset) return;  // the checkpoint will report the error
+    const std::uint64_t bytes = capture::image_bytes(*of_next, *index_offset);
+    const std::uint64_t least_free = 2 * bytes * context_.share.ranks;
     host_.keep_slot_ready(bytes, least_free, stops_preparing_);
   });
 }

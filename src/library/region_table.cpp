@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "library/files.hpp"
-#include "sys/mappings.hpp"
 
 namespace diapause::library {
 namespace {
@@ -52,9 +51,9 @@ Status check_readable_as(const ProtectedRegion& region, const std::string& why) 
 }  // namespace
 
 // Asks the kernel for a few small pieces of memory, which is cheaper than to read all mappings of
-// the process. Returns false where the regions are large or scattered, or one of them cannot be
-// read.
-bool RegionTable::are_surely_readable() const {
+// the process. Returns false where the regions are large or scattered, or `are_usable` says so of
+// one of them.
+bool RegionTable::are_surely(bool (*are_usable)(sys::PageRange)) const {
   constexpr std::uint64_t kMostBytes = 16 * kMiB;
   constexpr std::size_t kMostPieces = 64;
   if (bytes_ > kMostBytes) return false;
@@ -71,11 +70,13 @@ bool RegionTable::are_surely_readable() const {
       return false;
     }
   }
-  return std::ranges::all_of(pieces, sys::are_surely_readable);
+  return std::ranges::all_of(pieces, are_usable);
 }
 
+bool RegionTable::are_surely_writable() const { return are_surely(sys::are_surely_writable); }
+
 Status RegionTable::check_readable() const {
-  if (are_surely_readable()) return {};
+  if (are_surely(sys::are_surely_readable)) return {};
   const auto mappings = sys::Mappings::read();
   if (!mappings) return {};  // nobody can tell
   for (const ProtectedRegion& region : regions_) {

@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "capture/region_capture.hpp"
 #include "format/image.hpp"
+#include "sys/mappings.hpp"
 
 namespace diapause::library {
 
@@ -50,6 +51,8 @@ class RegionTable {
   // Checks that all regions can be read, because memory may have been unmapped since it was
   // protected. Code::argument names the first region that cannot.
   Status check_readable() const;
+  // Returns whether all regions can be written to. False means that this is not known.
+  bool are_surely_writable() const;
   std::size_t size() const { return regions_.size(); }
   auto begin() const { return regions_.begin(); }
   auto end() const { return regions_.end(); }
@@ -58,7 +61,7 @@ class RegionTable {
   // A list, so that neither removing nor adding moves the others.
   using Regions = std::list<ProtectedRegion>;
 
-  bool are_surely_readable() const;
+  bool are_surely(bool (*are_usable)(sys::PageRange)) const;
   void add(Regions::iterator region);
   void remove(Regions::iterator region);
 

@@ -102,7 +102,10 @@ Result<std::vector<std::byte*>> RestartSession::targets_of(const std::vector<std
   NameSearch places(stored);
   std::size_t next = 0;  // regions are protected, as a rule, in the order in which they are stored
   std::vector<std::byte*> targets(stored.size());
-  const auto mappings = sys::Mappings::read();
+  std::optional<sys::Mappings> mappings;
+  if (!names.empty() || !regions_.are_surely_writable()) {
+    if (auto read = sys::Mappings::read()) mappings = std::move(*read);
+  }
   const auto aim_at = [&](const ProtectedRegion& region) -> Status {
     const std::optional<std::size_t> place = places.find(region.description.name, next);
     if (!place) {

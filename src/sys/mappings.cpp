@@ -81,9 +81,15 @@ PageRange pages_of(ByteView memory) {
   return {begin / page * page, round_up(begin + memory.size(), page)};
 }
 
+// The advice is that of Linux 5.14, which older headers lack.
 bool are_surely_readable(PageRange pages) {
-  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ of Linux 5.14, which older headers lack
+  constexpr int kPopulateRead = 22;
   return ::madvise(reinterpret_cast<void*>(pages.begin), pages.bytes(), kPopulateRead) == 0;
+}
+
+bool are_surely_writable(PageRange pages) {
+  constexpr int kPopulateWrite = 23;
+  return ::madvise(reinterpret_cast<void*>(pages.begin), pages.bytes(), kPopulateWrite) == 0;
 }
 
 Result<Mappings> Mappings::read() {

@@ -32,6 +32,8 @@ PageRange pages_of(ByteView memory);
 // means that only Mappings can tell. This costs some nanoseconds for each page, where
 // Mappings::read() costs about a microsecond for each mapping of the process.
 bool are_surely_readable(PageRange pages);
+// Does the same for writing. What the pages hold does not change.
+bool are_surely_writable(PageRange pages);
 
 // This is a snapshot of /proc/self/maps.
 class Mappings {

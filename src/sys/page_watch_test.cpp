@@ -68,6 +68,19 @@ TEST(SurelyReadable, AreNoPagesThatAreProtectedOrMissing) {
   EXPECT_FALSE(are_surely_readable(pages.page(2)));
 }
 
+TEST(SurelyWritable, AreNoPagesThatAreProtectedOrMissing) {
+  const Pages pages(3);
+  if (!are_surely_writable(pages.range())) GTEST_SKIP() << "this kernel does not tell";
+  pages.bytes().front() = std::byte{7};
+  EXPECT_TRUE(are_surely_writable(pages.page(0)));
+  EXPECT_EQ(pages.bytes().front(), std::byte{7});
+  ::mprotect(pages.bytes().data() + page_bytes(), page_bytes(), PROT_READ);
+  EXPECT_FALSE(are_surely_writable(pages.range()));
+  EXPECT_TRUE(are_surely_writable(pages.page(2)));
+  ::munmap(pages.bytes().data() + 2 * page_bytes(), page_bytes());
+  EXPECT_FALSE(are_surely_writable(pages.page(2)));
+}
+
 TEST(MappingsTest, KnowPrivateAnonymousMemory) {
   const Pages pages(3);
   EXPECT_TRUE(Mappings::read()->is_private_anonymous(pages.range()));
