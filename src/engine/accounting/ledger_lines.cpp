@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fixed_text.hpp"
+#include "engine/accounting/json_text.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::engine {
@@ -18,6 +19,18 @@ json event(const char* name, std::uint64_t time_unix_ns) {
   return {{"schema", kLedgerSchema},
           {"event", name},
           {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
+}
+
+// The beginning of a line that is written in every checkpoint.
+JsonText frequent_event(const char* name, std::uint64_t time_unix_ns,
+                        const format::VersionId& version) {
+  JsonText line;
+  line.put("schema", kLedgerSchema);
+  line.put("event", name);
+  line.put("time_unix_s", static_cast<double>(time_unix_ns) * 1e-9);
+  line.put("incarnation", version.incarnation);
+  line.put("version", version.number);
+  return line;
 }
 
 // Returns the line as text. Names of files and nodes in error messages need not be UTF-8.
@@ -49,28 +62,38 @@ std::string open_line(const OpenLine& open) {
 
 std::string checkpoint_line(const CheckpointLine& checkpoint) {
   const format::Manifest& manifest = *checkpoint.manifest;
-  json line = event("checkpoint", manifest.created_unix_ns);
-  line["incarnation"] = manifest.version.incarnation;
-  line["version"] = manifest.version.number;
-  line["level_asked"] = checkpoint.level_asked;
-  line["level_reached"] = manifest.deepest_level();
-  line["bytes_total"] = manifest.protected_bytes();
-  line["blocked_s"] = checkpoint.blocked_s;
-  line["phases"] = {{"capture", checkpoint.capture_s}};
+  JsonText line = frequent_event("checkpoint", manifest.created_unix_ns, manifest.version);
+  line.put("level_asked", checkpoint.level_asked);
+  line.put("level_reached", manifest.deepest_level());
+  line.put("bytes_total", manifest.protected_bytes());
+  line.put("blocked_s", checkpoint.blocked_s);
+  line.open_object("phases");
+  line.put("capture", checkpoint.capture_s);
   for (const Phase& step : *checkpoint.steps)
-    line["phases"][get_text(step.name)] = step.to_s - step.from_s;
+    line.put(get_text(step.name), step.to_s - step.from_s);
+  line.close();
   if (!checkpoint.actuator.empty()) {
-    json slowed = json::object();
     const auto add = [&](const std::string& name, governor::Ratios ratios) {
-      if (ratios.are_slowed())
-        slowed[name] = {{"asked", ratios.asked}, {"obtained", ratios.obtained}};
+      if (!ratios.are_slowed()) return;
+      line.open_object(name);
+      line.put("asked", ratios.asked);
+      line.put("obtained", ratios.obtained);
+      line.close();
     };
+    line.open_object("slowed");
+    line.put("actuator", checkpoint.actuator);
+    line.open_object("phases");
     add("capture", checkpoint.capture_ratios);
     for (const Phase& step : *checkpoint.steps) add(get_text(step.name), step.ratios);
-    line["slowed"] = {{"actuator", checkpoint.actuator}, {"phases", std::move(slowed)}};
+    line.close();
+    line.close();
   }
-  line["error"] = checkpoint.error.empty() ? json(nullptr) : json(checkpoint.error);
-  return text(line);
+  if (checkpoint.error.empty()) {
+    line.put_null("error");
+  } else {
+    line.put("error", checkpoint.error);
+  }
+  return line.take();
 }
 
 // Regions of several ranks that were treated in the same way form one entry.
@@ -135,21 +158,24 @@ std::string capture_line(const format::VersionId& version,
     way.stopped_writes += region.faults;
     way.blocked_s += region.blocked_s;
   }
-  json line = event("capture", sys::unix_time_ns());
-  line["incarnation"] = version.incarnation;
-  line["version"] = version.number;
-  line["ways"] = json::array();
+  JsonText line = frequent_event("capture", sys::unix_time_ns(), version);
+  line.open_array("ways");
   for (const auto& [what, way] : ways) {
-    line["ways"].push_back({{"method", what.first},
-                            {"reason", what.second},
-                            {"regions", way.regions},
-                            {"named", way.named},
-                            {"bytes_copied_in_call", way.in_call},
-                            {"bytes_copied_behind", way.behind},
-                            {"stopped_writes", way.stopped_writes},
-                            {"blocked_s", way.blocked_s}});
+    line.open_object("");
+    line.put("method", what.first);
+    line.put("reason", what.second);
+    line.put("regions", way.regions);
+    line.open_array("named");
+    for (const std::string& name : way.named) line.put("", name);
+    line.close();
+    line.put("bytes_copied_in_call", way.in_call);
+    line.put("bytes_copied_behind", way.behind);
+    line.put("stopped_writes", way.stopped_writes);
+    line.put("blocked_s", way.blocked_s);
+    line.close();
   }
-  return text(line);
+  line.close();
+  return line.take();
 }
 
 std::string restart_line(const RestartLine& restart) {
