@@ -335,6 +335,7 @@ Result<sys::File> Tier::read_spare(const std::string& name) const {
 
 Status Tier::make_version(const format::VersionId& version) {
   DIAPAUSE_TRY_ASSIGN(sys::Directory directory, directory_.make_child(version_directory(version)));
+  made_before_ = std::move(made_);
   made_.emplace(version, std::move(directory));
   return {};
 }
@@ -397,13 +398,26 @@ Status Tier::publish(const format::Manifest& manifest) const {
   return {};
 }
 
+// The one before is, as a rule, the next to be removed.
+Result<const sys::Directory*> Tier::directory_to_clear(const format::VersionId& version,
+                                                       sys::Directory& opened) const {
+  const std::string name = version_directory(version);
+  if (made_before_ && made_before_->first == version) {
+    const auto there = directory_.id_of(name);
+    if (there && *there == made_before_->second.id()) return &made_before_->second;
+  }
+  DIAPAUSE_TRY_ASSIGN(opened, directory_.open_child(name));
+  return &opened;
+}
+
 void Tier::recycle(Slot slot, const format::VersionId& version, const std::string& name) {
   if (!slot.is_open()) return;
-  auto directory = directory_.open_child(version_directory(version));
+  sys::Directory opened;
+  const auto directory = directory_to_clear(version, opened);
   if (!directory) return;  // deleted from outside; the slot goes with it
   // The owner of a borrowed slot knows by this name that it is free.
   const std::string to = slot.is_borrowed_ ? returned_name(slot.name_) : slot.name_;
-  if (!directory->rename(name, spare_, to)) return;
+  if (!(*directory)->rename(name, spare_, to)) return;
   slot.is_settled_ = false;
   if (!slot.is_borrowed_) give_back(std::move(slot));
 }
@@ -427,13 +441,14 @@ void Tier::discard(Slot slot) {
 }
 
 Status Tier::unpublish(const format::VersionId& version) const {
-  auto directory = directory_.open_child(version_directory(version));
+  sys::Directory opened;
+  const auto directory = directory_to_clear(version, opened);
   if (!directory) {
     if (directory.error().code == Code::not_found) return {};
     return fail(directory.error());
   }
-  for (const char* name : kManifestNames) DIAPAUSE_TRY(directory->remove_file(name));
-  return directory->sync();
+  for (const char* name : kManifestNames) DIAPAUSE_TRY((*directory)->remove_file(name));
+  return (*directory)->sync();
 }
 
 Status Tier::remove_file(const format::VersionId& version, const std::string& name) const {

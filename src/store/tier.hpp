@@ -110,7 +110,7 @@ class Tier {
   // A file that another rank has acquired, to write a part of it: Slot::name() there.
   Result<sys::File> open_spare(const std::string& name) const;
   Result<sys::File> read_spare(const std::string& name) const;  // it is read through the page cache
-  // Leaves the directory of the version open for the calls below, until another is made.
+  // Leaves the directory of the version open for the calls below, until two others are made.
   Status make_version(const format::VersionId& version);
   // Syncs the slot, gives it its final name and proves it. It is not durable before sync_version().
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
@@ -146,6 +146,10 @@ class Tier {
   // receives it.
   Result<const sys::Directory*> directory_of(const format::VersionId& version,
                                              sys::Directory& opened) const;
+  // The same for a version that is to be removed, whose directory may be another one by now. Of
+  // those that are open it gives the one before the newest.
+  Result<const sys::Directory*> directory_to_clear(const format::VersionId& version,
+                                                   sys::Directory& opened) const;
   static Status compare(const Slot& slot, const sys::Directory& directory, const std::string& name);
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
@@ -160,7 +164,7 @@ class Tier {
                            // the global tier
   sys::Directory directory_;
   sys::Directory spare_;
-  std::optional<std::pair<format::VersionId, sys::Directory>> made_;
+  std::optional<std::pair<format::VersionId, sys::Directory>> made_, made_before_;
   std::optional<sys::FileLock> lock_;
   std::vector<Slot> spares_;
   std::vector<Slot> lent_;
