@@ -316,6 +316,9 @@ void Caretaker::tell_which_files_are_cut(const process::Job& job) {
 // Does what this agent does for a checkpoint. The job runs on after a failure, unless bytes that
 // were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
+  // A node that is silent is noticed here. What comes before the job stands still may take long.
+  if (environment_.team != nullptr) environment_.team->set_patience(Team::Patience::brief);
+  DIAPAUSE_TRY(wait_for_others());
   DIAPAUSE_TRY(wait_for_memory());
   if (wish != Wish::check_only) DIAPAUSE_TRY(give_up_older());
   DIAPAUSE_TRY(look_at_files());
