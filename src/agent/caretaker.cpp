@@ -255,36 +255,35 @@ Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
   return answer;
 }
 
-// An agent that is done waits for the others. If it gave up the round meanwhile, their catalogues
-// of versions would differ.
-Status Caretaker::give_up_older() {
-  const bool is_doubtful = probation_.is_doubtful(sys::monotonic_s());
-  if (environment_.team == nullptr) return environment_.store.give_up_older(is_doubtful);
-  environment_.team->set_patience(Team::Patience::long_);
-  return environment_.team->agree(environment_.store.give_up_older(is_doubtful));
-}
-
 Status Caretaker::wait_for_others() const {
   return environment_.team == nullptr ? Status{} : environment_.team->agree({});
+}
+
+// Does what may take long. An agent that is done waits for the others.
+Status Caretaker::do_together(const std::function<Status()>& work) const {
+  if (environment_.team == nullptr) return work();
+  environment_.team->set_patience(Team::Patience::long_);
+  return environment_.team->agree(work());
+}
+
+// If an agent gave up the round meanwhile, the catalogues of versions would differ.
+Status Caretaker::give_up_older() {
+  const bool is_doubtful = probation_.is_doubtful(sys::monotonic_s());
+  return do_together([&] { return environment_.store.give_up_older(is_doubtful); });
 }
 
 // Returns when nothing of the job's memory is missing on any node.
 Status Caretaker::wait_for_memory() {
   if (environment_.behind == nullptr || has_all_memory_) return {};
-  if (environment_.team != nullptr) environment_.team->set_patience(Team::Patience::long_);
-  Status filled = environment_.behind->wait();
-  if (environment_.team != nullptr) filled = environment_.team->agree(filled);
+  Status filled = do_together([&] { return environment_.behind->wait(); });
   has_all_memory_ = filled.has_value();
   return filled;
 }
 
-// Reads what belongs to the job as far as it can be read before anything stands still. Agents that
-// are done wait for the others, so that no node stands still meanwhile.
+// Reads what belongs to the job as far as it can be read before anything stands still, on any node.
 Status Caretaker::look_at_files() {
   if (!files_.is_used()) return {};
-  if (environment_.team != nullptr) environment_.team->set_patience(Team::Patience::long_);
-  const Status looked = files_.look(sys::unix_time_ns());
-  return environment_.team == nullptr ? looked : environment_.team->agree(looked);
+  return do_together([&] { return files_.look(sys::unix_time_ns()); });
 }
 
 // Returns when nothing is refused on any node, with the files that others take down, although this

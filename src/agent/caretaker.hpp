@@ -81,6 +81,7 @@ class Caretaker {
                                    const GoOn* go_on);
   void connect_again();
   Status wait_for_others() const;
+  Status do_together(const std::function<Status()>& work) const;
   Status wait_for_memory();
   Status give_up_older();
   Status look_at_files();

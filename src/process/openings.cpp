@@ -104,7 +104,8 @@ Result<int> open_signals(const Description& one) {
   return opened;
 }
 
-// Returns the contents of each memory that processes share.
+}  // namespace
+
 std::vector<ContentsList> contents_of_memories(const Job& job,
                                                const std::vector<StoredContents>& contents) {
   std::vector<ContentsList> parts(job.memories.size());
@@ -113,8 +114,6 @@ std::vector<ContentsList> contents_of_memories(const Job& job,
   }
   return parts;
 }
-
-}  // namespace
 
 // Moves a descriptor to a number above all numbers that the job uses, so that these can be given
 // out in any order. Closes `number` in any case.

@@ -30,6 +30,9 @@ using TakePiece = std::function<Status(const StoredContents&, std::uint64_t offs
 // Reads these contents, in any order, and gives each piece to `take`.
 using ContentsList = std::vector<const StoredContents*>;
 using ReadContents = std::function<Status(const ContentsList&, const TakePiece&)>;
+// Returns the contents of each memory that processes share.
+std::vector<ContentsList> contents_of_memories(const Job& job,
+                                               const std::vector<StoredContents>& contents);
 
 // The opening talks to its user, and to the other nodes of the job (null if there are none).
 struct OpeningEnvironment {

@@ -266,10 +266,7 @@ Status put_back_files(const Job& job, const std::vector<StoredContents>& content
   for (const JobFile& one : job.files) {
     if (is_to_be_put_back(job, one)) files.push_back(&one);
   }
-  std::vector<ContentsList> parts(job.memories.size());
-  for (const StoredContents& one : contents) {
-    if (one.process == 0) parts[one.shared].push_back(&one);
-  }
+  const std::vector<ContentsList> parts = contents_of_memories(job, contents);
   const std::span<const JobFile* const> all(files);
   for (std::size_t at = 0; at < all.size(); at += kAtOnce) {
     DIAPAUSE_TRY(
