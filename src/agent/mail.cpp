@@ -77,7 +77,11 @@ void Mail::give_up(const Error& why) {
 }
 
 void Mail::close() {
-  for (const auto& [peer, link] : links_) set_.remove(link->stream.fd());
+  for (const auto& [peer, link] : links_) {
+    enqueue(peer, kLeaving, {}, {});
+    (void)send_from(*link);
+    set_.remove(link->stream.fd());
+  }
   links_.clear();
 }
 
@@ -129,7 +133,8 @@ void Mail::take(std::uint32_t peer, Link& link) {
   const std::uint32_t round = link.head.round;
   ByteVector body = std::exchange(link.body, {});
   link.head_bytes = link.body_bytes = 0;
-  if (round < round_) return;
+  if (link.head.kind == kLeaving) link.is_leaving = true;
+  if (round < round_ || link.is_leaving) return;
   if (link.head.kind == kGivenUp) {
     note_end_of_round(round, decode_error(body));
   } else {
@@ -140,10 +145,17 @@ void Mail::take(std::uint32_t peer, Link& link) {
 void Mail::lose(std::uint32_t peer, const Error& why) {
   const auto found = links_.find(peer);
   if (found == links_.end()) return;
+  const bool has_left = found->second->is_leaving;
   set_.remove(found->second->stream.fd());
   links_.erase(found);
-  if (!lost_)
-    lost_ = Error{Code::comm, fmt::format("{} cannot be reached: {}", names_[peer], why.message)};
+  const Error gone{Code::comm, fmt::format("{} cannot be reached: {}", names_[peer],
+                                           has_left ? "its agent has ended" : why.message.c_str())};
+  if (!gone_) gone_ = gone;
+  if (has_left) {
+    left_.emplace(peer, gone);
+    return;
+  }
+  if (!lost_) lost_ = gone;
   note_end_of_round(round_, *lost_);
 }
 
@@ -163,10 +175,13 @@ bool Mail::pump(int most_ms) {
   return !ready.empty();
 }
 
-Status Mail::trouble() const {
+Status Mail::trouble(std::span<const std::uint32_t> needed) const {
   if (const auto found = given_up_.find(round_); found != given_up_.end())
     return fail(found->second);
   if (lost_) return fail(*lost_);
+  for (const std::uint32_t peer : needed) {
+    if (const auto found = left_.find(peer); found != left_.end()) return fail(found->second);
+  }
   return {};
 }
 
@@ -207,10 +222,20 @@ Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts,
   const bool needs_nobody_else =
       has_come() && !given_up_.contains(round_) &&
       std::ranges::all_of(posts, [&](const Post& post) { return has_link(post.peer); });
-  if (!needs_nobody_else) DIAPAUSE_TRY(trouble());
+  const auto awaited = [&] {
+    std::vector<std::uint32_t> peers;
+    for (const auto& [peer, count] : wanted) {
+      if (boxes_[{round_, peer}].size() < count) peers.push_back(peer);
+    }
+    return peers;
+  };
   std::vector<std::uint32_t> unknown;
   for (const Post& post : posts) unknown.push_back(post.peer);
-  if (!needs_nobody_else) unknown.insert(unknown.end(), from.begin(), from.end());
+  if (!needs_nobody_else) {
+    const std::vector<std::uint32_t> senders = awaited();
+    unknown.insert(unknown.end(), senders.begin(), senders.end());
+    DIAPAUSE_TRY(trouble(unknown));
+  }
   std::erase_if(unknown, [&](std::uint32_t peer) { return has_link(peer); });
   if (!unknown.empty()) {
     std::ranges::sort(unknown);
@@ -234,7 +259,7 @@ Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts,
     if (meanwhile_) meanwhile_();
     if (pump(meanwhile_ ? 1 : kLook_ms)) last_s = sys::monotonic_s();
     if (needs_nobody_else && is_flushed()) break;
-    if (const Status bad = trouble(); !bad) {
+    if (const Status bad = trouble(awaited()); !bad) {
       leave();
       return fail(bad.error());
     }

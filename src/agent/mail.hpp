@@ -67,7 +67,8 @@ class Mail {
     double parent_s = 60;
   };
   void set_limits(const Limits& limits) { limits_ = limits; }
-  // Ends all connections. The other agents notice.
+  // Ends all connections. The other agents notice, and those that need this one no more for what
+  // they are doing finish it.
   void close();
   void while_waiting(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
@@ -78,7 +79,7 @@ class Mail {
                                            std::span<const std::uint32_t> from);
   // Returns the error of the first agent that has gone or cannot be reached; nullopt if there is
   // none.
-  const std::optional<Error>& lost() const { return lost_; }
+  const std::optional<Error>& lost() const { return gone_; }
 
  private:
   struct Head {
@@ -86,7 +87,7 @@ class Mail {
     std::uint32_t round = 0, unused = 0;
     std::uint64_t bytes = 0;
   };
-  enum Kind : std::uint32_t { kMessage = 1, kGivenUp = 2 };
+  enum Kind : std::uint32_t { kMessage = 1, kGivenUp = 2, kLeaving = 3 };
   struct Outgoing {
     Head head;
     ByteView data;
@@ -101,6 +102,7 @@ class Mail {
     std::size_t head_bytes = 0;
     ByteVector body;
     std::size_t body_bytes = 0;
+    bool is_leaving = false;  // the peer has said so, and closes the connection
   };
 
   Mail(std::uint32_t own, std::vector<std::string> names, sys::WaitSet set)
@@ -112,7 +114,7 @@ class Mail {
   void take(std::uint32_t peer, Link& link);
   void lose(std::uint32_t peer, const Error& why);
   void note_end_of_round(std::uint32_t round, const Error& why);
-  Status trouble() const;
+  Status trouble(std::span<const std::uint32_t> needed) const;
   bool is_flushed() const;
   std::string missing(std::span<const std::uint32_t> from) const;
   double limit_s(std::span<const std::uint32_t> from) const;
@@ -127,7 +129,9 @@ class Mail {
   // The keys are round and sender.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> boxes_;
   std::map<std::uint32_t, Error> given_up_;  // for each round
-  std::optional<Error> lost_;
+  std::map<std::uint32_t, Error> left_;      // agents that said that they leave, by number
+  std::optional<Error> lost_;                // of the first that went without a word
+  std::optional<Error> gone_;                // of the first in either way
   Limits limits_;
   std::function<void()> meanwhile_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -159,8 +160,44 @@ TEST(NodeComm, ObeysTheLastOrderOfAnAgentThatHasGone) {
     const Status obeyed = make_node_comm(mail, {agent, 3, 1}, agent)->broadcast(data, 0);
     ASSERT_TRUE(obeyed) << agent << ": " << obeyed.error().message;
     EXPECT_EQ(order, 77u);
-    EXPECT_FALSE(make_node_comm(mail, {agent, 3, 1}, agent)->barrier());
+    const Post to_the_first{0, {}};
+    EXPECT_FALSE(mail.transfer({&to_the_first, 1}, {}));
   }
+}
+
+// It has given what the others need of it, while another agent is slower.
+TEST(NodeComm, FinishesWithoutAnAgentThatIsDoneAndLeaves) {
+  Agents agents(3, 2);
+  const std::string text = "all of it";
+  const Post post{0, as_byte_view(std::string_view(text))};
+  ASSERT_TRUE(agents.mail(2).transfer({&post, 1}, {}));
+  agents.mail(2).close();
+  std::thread slow([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(agents.mail(1).transfer({&post, 1}, {}));
+  });
+  constexpr std::uint32_t kBoth[] = {1, 2};
+  const auto messages = agents.mail(0).transfer({}, kBoth);
+  slow.join();
+  ASSERT_TRUE(messages) << messages.error().message;
+  EXPECT_EQ((*messages)[1].size(), text.size());
+  const Post answer{1, as_byte_view(std::string_view(text))};
+  EXPECT_TRUE(agents.mail(0).transfer({&answer, 1}, {}));
+  constexpr std::uint32_t kFirst = 0;
+  EXPECT_TRUE(agents.mail(1).transfer({}, {&kFirst, 1}));
+}
+
+TEST(NodeComm, NamesTheAgentThatLeavesAndIsNeeded) {
+  Agents agents(3, 2);
+  agents.mail(2).close();
+  constexpr std::uint32_t kBoth[] = {1, 2};
+  for (int tries = 0; tries < 2; ++tries) {
+    const auto messages = agents.mail(0).transfer({}, kBoth);
+    ASSERT_FALSE(messages);
+    EXPECT_EQ(messages.error().message, "node2 cannot be reached: its agent has ended");
+  }
+  const Post post{2, {}};
+  EXPECT_FALSE(agents.mail(0).transfer({&post, 1}, {}));
 }
 
 TEST(Branch, HasAParentAndChildrenOnOtherLevels) {
