@@ -1,6 +1,7 @@
 """Jobs on several nodes, all of them this machine: each node has an agent, namespaces and a place
 in the tiers of its own."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -36,7 +37,8 @@ def kill_node(agent):
     """Kills the agent of a node and the job's processes there: with the first process of its PID
     namespace the kernel ends all the others."""
     for victim in [*children_of(agent), agent]:
-        os.kill(victim, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended because of those before it
+            os.kill(victim, signal.SIGKILL)
 
 
 class OnNodes:
