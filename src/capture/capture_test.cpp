@@ -11,12 +11,14 @@
 
 #include "capture/stream_writer.hpp"
 #include "format/checksum.hpp"
+#include "support/same_bytes.hpp"
 #include "support/value_of.hpp"
 #include "sys/file.hpp"
 
 namespace diapause::capture {
 namespace {
 
+using test_support::are_same;
 using testing::HasSubstr;
 
 constexpr std::byte kOld{0xab};  // fills a reused slot
@@ -154,9 +156,8 @@ class CaptureTest : public testing::TestWithParam<Shape> {
 
   void expect_the_parts(const Result<Captured>& captured) const {
     ASSERT_TRUE(captured) << captured.error().message;
-    EXPECT_TRUE(std::ranges::equal(captured->header_page, ByteView(image_).first(kPageBytes)));
-    EXPECT_TRUE(
-        std::ranges::equal(captured->index_bytes, ByteView(image_).subspan(program_.index_offset)));
+    EXPECT_TRUE(are_same(captured->header_page, ByteView(image_).first(kPageBytes)));
+    EXPECT_TRUE(are_same(captured->index_bytes, ByteView(image_).subspan(program_.index_offset)));
     EXPECT_EQ(captured->header.file_bytes, image_.size());
     EXPECT_EQ(format::encode_index(captured->index), captured->index_bytes);
   }
@@ -171,7 +172,7 @@ TEST_P(CaptureTest, FillsAMappingWithTheImageAndNothingBehindIt) {
   std::ranges::fill(slot.bytes(), kOld);
   expect_the_parts(capture_to_mapping(source_, program_.index, program_.index_offset,
                                       program_.identity, slot.bytes()));
-  EXPECT_TRUE(std::ranges::equal(slot.bytes().first(image_.size()), image_));
+  EXPECT_TRUE(are_same(slot.bytes().first(image_.size()), image_));
   EXPECT_TRUE(std::ranges::all_of(slot.bytes().subspan(image_.size()),
                                   [](std::byte byte) { return byte == kOld; }));
 }
@@ -182,7 +183,8 @@ TEST_P(CaptureTest, WritesTheSameImageIntoAFile) {
     const sys::File file = place.old_file(image_.size(), direct);
     expect_the_parts(
         capture_to_file(source_, program_.index, program_.index_offset, program_.identity, file));
-    EXPECT_TRUE(place.read_back(image_.size()) == image_) << (direct ? "O_DIRECT" : "buffered");
+    EXPECT_TRUE(are_same(place.read_back(image_.size()), image_))
+        << (direct ? "O_DIRECT" : "buffered");
     EXPECT_EQ(file.size().value(), round_up(image_.size(), kPageBytes));
   }
 }
@@ -206,7 +208,7 @@ TEST_P(CaptureTest, WritesItsRangeOfASharedFileAndNothingElse) {
                : status_of(capture_to_file(source_, program_.index, program_.index_offset,
                                            program_.identity, range));
     EXPECT_TRUE(written);
-    EXPECT_TRUE(place.read_back(expected.size()) == expected);
+    EXPECT_TRUE(are_same(place.read_back(expected.size()), expected));
   }
 }
 
@@ -227,7 +229,7 @@ TEST_P(CaptureTest, GivesTheSameBytesWithoutAnImageAtAnyPlace) {
     for (const std::size_t length : {0UL, 1UL, 100UL, 4096UL, 4097UL, 70000UL}) {
       ByteVector scratch(length, kOld);
       const auto view = bytes->view(offset, scratch);
-      ASSERT_TRUE(view && std::ranges::equal(*view, ByteView(expected).subspan(offset, length)))
+      ASSERT_TRUE(view && are_same(*view, ByteView(expected).subspan(offset, length)))
           << length << " at " << offset;
     }
   }
@@ -244,7 +246,7 @@ TEST_P(CaptureTest, WritesCapturedBytesToAnotherFileAsTheyAre) {
     const sys::File file = place.old_file(image_.size(), true);
     const Status written = write_bytes(*bytes, file);
     ASSERT_TRUE(written) << written.error().message;
-    EXPECT_TRUE(place.read_back(image_.size()) == image_);
+    EXPECT_TRUE(are_same(place.read_back(image_.size()), image_));
   }
 }
 

@@ -9,10 +9,12 @@
 #include <cstring>
 
 #include "format/checksum.hpp"
+#include "support/same_bytes.hpp"
 
 namespace diapause::store {
 namespace {
 
+using test_support::are_same;
 using testing::HasSubstr;
 
 // One file.
@@ -114,8 +116,7 @@ class DirectImageTest : public testing::Test {
   }
   bool is_delivered(std::size_t region) {
     const ByteVector& found = delivered_[region];
-    return found.empty() ||
-           std::memcmp(found.data(), stored(index_.regions[region]).data(), found.size()) == 0;
+    return found.empty() || are_same(found, stored(index_.regions[region]));
   }
   bool all_delivered() {
     bool all = true;
@@ -200,9 +201,7 @@ class PlaceTest : public DirectImageTest {
     targets[2] = memory_.bytes().data();
     return image_.deliver(index_, targets, 2);
   }
-  bool is_right() {
-    return std::memcmp(memory_.bytes().data(), stored(index_.regions[2]).data(), kBytes) == 0;
-  }
+  bool is_right() { return are_same(memory_.bytes().first(kBytes), stored(index_.regions[2])); }
   sys::AlignedBuffer memory_;
 };
 

@@ -33,9 +33,7 @@ class Arena {
 class Dice {
  public:
   std::uint64_t below(std::uint64_t end) { return next() % end; }
-  // ThreadSanitizer cannot know that page protection keeps these writes and the copy in the
-  // background apart.
-  __attribute__((no_sanitize("thread"))) void fill(MutableBytes bytes);
+  void fill(MutableBytes bytes);
 
  private:
   std::uint64_t next();
