@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "capture/copy.hpp"
+#include "format/copy.hpp"
 #include "format/image.hpp"
 #include "policy/capture_choice.hpp"
 
@@ -94,7 +94,8 @@ struct RegionCapture {
     return to.subspan(number * format::kBlockBytes, block(number).size());
   }
   void copy_block(std::uint64_t number) {
-    description->block_checksums[number] = copy_with_checksum(block_in_slot(number), block(number));
+    description->block_checksums[number] =
+        format::copy_with_checksum(block_in_slot(number), block(number));
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -105,6 +106,8 @@ class ImageReader {
   struct Purpose {
     std::span<std::byte* const> targets = {};
     const TakeBlock* take = nullptr;
+    // Of each region that lies in memory and can be copied from there, that memory; or empty.
+    std::span<const std::optional<sys::PrivateMemory>> sources = {};
 
     std::byte* target_of(std::size_t region) const {
       return targets.empty() ? nullptr : targets[region];
@@ -116,10 +119,12 @@ class ImageReader {
   Status visit_block(BlockName block, const Purpose& purpose, EncodedRegions::Workspace& workspace,
                      ByteVector& scratch) const;
   std::size_t count_neighbours(std::span<const BlockName> blocks) const;
+  Result<bool> copy_from_memory(BlockName block, const Purpose& purpose) const;
   Status visit_neighbours(std::span<const BlockName> blocks, const Purpose& purpose,
                           ByteVector& scratch) const;
   std::uint64_t offset_in_image(BlockName block) const;
   Status check(BlockName block, ByteView data) const;
+  Status compare(BlockName block, std::uint64_t checksum) const;
 
   std::unique_ptr<ByteSource> bytes_;
   std::string name_;

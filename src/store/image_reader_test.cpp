@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "format/checksum.hpp"
+#include "support/same_bytes.hpp"
 
 namespace diapause::store {
 namespace {
@@ -331,6 +332,73 @@ TEST_F(FileBytesTest, AreZerosBehindTheirSize) {
   EXPECT_EQ(text_of(bytes->view(4, scratch)), std::string(4, '\0'));
   scratch.assign(4, std::byte{'?'});
   EXPECT_EQ(text_of(bytes->view(1000, scratch)), std::string(4, '\0'));
+}
+
+// An image in a file in memory, of which large regions are copied from where they lie.
+class ImageInMemory : public FileBytesTest {
+ protected:
+  void SetUp() override {
+    FileBytesTest::SetUp();
+    write(image_.file);
+    auto reader = ImageReader::open(file_bytes(opened(), 0, image_.file.size()),
+                                    (path_ / "r2.img").string(), image_.expected);
+    ASSERT_TRUE(reader) << reader.error().message;
+    reader_.emplace(std::move(*reader));
+    reader_->read_from(opened(), 0, ImageReader::Storage::memory);
+    for (const format::Region& region : image_.index.regions)
+      targets_.push_back(memory_.emplace_back(region.stored_bytes).data());
+  }
+  void write(ByteView bytes) {
+    auto file = directory_.create_file("r2.img");
+    ASSERT_TRUE(file && file->write_all(bytes, 0));
+  }
+  sys::File opened() { return *directory_.open_file("r2.img", sys::Access::read); }
+  bool is_delivered(std::size_t region) {
+    const format::Region& one = image_.index.regions[region];
+    return test_support::are_same(memory_[region],
+                                  ByteView(image_.file).subspan(one.offset, one.stored_bytes));
+  }
+
+  Image image_ = make_image({region_of("step", 8), region_of("grid", 5 * kMiB + 77),
+                             region_of("flags", 3 * kPageBytes), region_of("more", 3 * kMiB)});
+  std::optional<ImageReader> reader_;
+  std::vector<ByteVector> memory_;
+  std::vector<std::byte*> targets_;
+};
+
+TEST_F(ImageInMemory, IsDeliveredWhole) {
+  for (const unsigned threads : {1U, 3U}) {
+    for (ByteVector& one : memory_) std::ranges::fill(one, std::byte{0});
+    const Status delivered = reader_->deliver(targets_, threads);
+    ASSERT_TRUE(delivered) << delivered.error().message;
+    for (std::size_t region = 0; region < memory_.size(); ++region)
+      EXPECT_TRUE(is_delivered(region)) << region;
+  }
+}
+
+TEST_F(ImageInMemory, IsDeliveredWithoutTheRegionsThatNobodyWants) {
+  targets_[1] = nullptr;
+  const Status delivered = reader_->deliver(targets_);
+  ASSERT_TRUE(delivered) << delivered.error().message;
+  EXPECT_FALSE(is_delivered(1));
+  EXPECT_TRUE(is_delivered(3));
+}
+
+TEST_F(ImageInMemory, IsRefusedWhereItIsDamaged) {
+  image_.file[image_.index.regions[1].offset + 4 * kMiB] ^= std::byte{1};
+  write(image_.file);
+  const Status delivered = reader_->deliver(targets_);
+  ASSERT_FALSE(delivered);
+  EXPECT_EQ(delivered.error().code, Code::corrupt);
+  EXPECT_THAT(delivered.error().message, HasSubstr("r2.img: block 4 of region 'grid' is damaged"));
+}
+
+TEST_F(ImageInMemory, IsRefusedWhenItsFileHasBecomeShorter) {
+  std::filesystem::resize_file(path_ / "r2.img", 3 * kMiB);
+  const Status delivered = reader_->deliver(targets_);
+  ASSERT_FALSE(delivered);
+  EXPECT_EQ(delivered.error().code, Code::corrupt);
+  EXPECT_THAT(delivered.error().message, HasSubstr("r2.img ends at byte"));
 }
 
 TEST_F(FileBytesTest, AreAnErrorWhereTheFileHasBecomeShorter) {

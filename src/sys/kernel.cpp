@@ -94,6 +94,7 @@ std::byte* Kernel::map_private(int, std::uint64_t, std::uint64_t, int* error) {
   *error = ENODEV;
   return nullptr;
 }
+int Kernel::populate(std::byte*, std::uint64_t) { return 0; }
 
 int Kernel::perf_counter(std::uint32_t, std::uint64_t, int) { return -ENOSYS; }
 std::int64_t Kernel::read(int, MutableBytes) { return -ENOSYS; }

@@ -79,6 +79,9 @@ class Kernel {
   // first touched, and writes stay in this process. Returns nullptr with *error = errno on failure;
   // the base implementation always fails.
   virtual std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error);
+  // Makes whole pages of such a mapping readable. Fails where touching one would end the process
+  // with SIGBUS. The base implementation does nothing.
+  virtual int populate(std::byte* base, std::uint64_t length);
 
   // These calls are for devices only, and the base implementations return -ENOSYS. perf_counter()
   // opens one counter of the performance monitoring unit `type`, for everything that runs on

@@ -27,8 +27,8 @@ double own_processor_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-// Maps `length` bytes from `offset` on, which is a multiple of the size of a large page, to such an
-// address.
+// Maps `length` bytes from `offset` on to an address that lies in its large page where `offset`
+// does in that of the file.
 void* map_aligned(int fd, std::uint64_t offset, std::uint64_t length, int flags) {
   constexpr int kNoMemory = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const std::uint64_t bytes = round_up(length, kPageBytes);
@@ -36,9 +36,9 @@ void* map_aligned(int fd, std::uint64_t offset, std::uint64_t length, int flags)
   if (room == MAP_FAILED) return MAP_FAILED;
   auto* const begin = static_cast<std::byte*>(room);
   const auto address = reinterpret_cast<std::uintptr_t>(room);
-  const std::uint64_t before = round_up(address, kLargePageBytes) - address;
-  void* const mapped = ::mmap(begin + before, length, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_FIXED | flags, fd, static_cast<off_t>(offset));
+  const std::uint64_t before = (offset - address) % kLargePageBytes;
+  void* const mapped = ::mmap(begin + before, length, PROT_READ | PROT_WRITE, MAP_FIXED | flags, fd,
+                              static_cast<off_t>(offset));
   const int error = errno;
   const bool failed = mapped == MAP_FAILED;
   if (before > 0) ::munmap(room, before);
@@ -46,6 +46,16 @@ void* map_aligned(int fd, std::uint64_t offset, std::uint64_t length, int flags)
   ::munmap(begin + before + kept, bytes + kLargePageBytes - before - kept);
   errno = error;
   return mapped;
+}
+
+std::byte* map_where_it_fits(int fd, std::uint64_t offset, std::uint64_t length, int flags,
+                             int* error) {
+  void* const mapped = length < kLargePageBytes ? ::mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                                                         flags, fd, static_cast<off_t>(offset))
+                                                : map_aligned(fd, offset, length, flags);
+  if (mapped != MAP_FAILED) return static_cast<std::byte*>(mapped);
+  *error = errno;
+  return nullptr;
 }
 
 }  // namespace
@@ -59,7 +69,7 @@ void back_by_large_pages(int fd, std::uint64_t begin, std::uint64_t end) {
   begin = round_up(begin, kLargePageBytes);
   end = end / kLargePageBytes * kLargePageBytes;
   if (begin >= end || !is_in_memory(fd)) return;
-  void* const mapped = map_aligned(fd, begin, end - begin, 0);
+  void* const mapped = map_aligned(fd, begin, end - begin, MAP_SHARED);
   if (mapped == MAP_FAILED) return;
   double most_s = own_processor_s() + kMostSAtFirst;
   for (std::uint64_t at = begin; at < end && own_processor_s() < most_s; at += kLargePageBytes) {
@@ -72,12 +82,12 @@ void back_by_large_pages(int fd, std::uint64_t begin, std::uint64_t end) {
 }
 
 std::byte* map_for_large_pages(int fd, std::uint64_t length, int* error) {
-  void* const mapped = length < kLargePageBytes ? ::mmap(nullptr, length, PROT_READ | PROT_WRITE,
-                                                         MAP_SHARED | MAP_POPULATE, fd, 0)
-                                                : map_aligned(fd, 0, length, MAP_POPULATE);
-  if (mapped != MAP_FAILED) return static_cast<std::byte*>(mapped);
-  *error = errno;
-  return nullptr;
+  return map_where_it_fits(fd, 0, length, MAP_SHARED | MAP_POPULATE, error);
+}
+
+std::byte* map_private_for_large_pages(int fd, std::uint64_t offset, std::uint64_t length,
+                                       int* error) {
+  return map_where_it_fits(fd, offset, length, MAP_PRIVATE | MAP_NORESERVE, error);
 }
 
 }  // namespace diapause::sys

@@ -20,4 +20,9 @@ void back_by_large_pages(int fd, std::uint64_t begin, std::uint64_t end);
 // removes all of it.
 std::byte* map_for_large_pages(int fd, std::uint64_t length, int* error);
 
+// Maps [offset, offset + length) of a file private, readable and writable, in the same way. Nothing
+// is read, and no memory is set aside for copies of the pages that are written to.
+std::byte* map_private_for_large_pages(int fd, std::uint64_t offset, std::uint64_t length,
+                                       int* error);
+
 }  // namespace diapause::sys

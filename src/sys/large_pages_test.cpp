@@ -50,7 +50,8 @@ class LargePages : public ::testing::Test {
     return static_cast<std::uint64_t>(status.st_size);
   }
   // How much of the mapping are large pages.
-  std::uint64_t large_bytes() const {
+  std::uint64_t large_bytes() const { return large_bytes_of("ShmemPmdMapped:"); }
+  std::uint64_t large_bytes_of(std::string_view key) const {
     std::ifstream maps("/proc/self/smaps");
     const auto begin = reinterpret_cast<std::uintptr_t>(mapped_);
     std::string line;
@@ -59,8 +60,7 @@ class LargePages : public ::testing::Test {
       const std::size_t dash = line.find('-');
       if (dash != std::string::npos && dash < line.find(' '))
         is_here = std::stoull(line, nullptr, 16) == begin;
-      constexpr std::string_view kKey = "ShmemPmdMapped:";
-      if (is_here && line.starts_with(kKey)) return 1024 * std::stoull(line.substr(kKey.size()));
+      if (is_here && line.starts_with(key)) return 1024 * std::stoull(line.substr(key.size()));
     }
     return 0;
   }
@@ -104,6 +104,19 @@ TEST_F(LargePages, LeaveTheContentAsItIs) {
       ASSERT_EQ(mapped_[at], std::byte{0}) << at;
     }
   }
+}
+
+TEST_F(LargePages, AreMappedAsSuchWhereAPartOfTheFileIsReadOnly) {
+  make(4 * kLargePageBytes);
+  back_by_large_pages(fd_, 0, bytes_);
+  if (!kernel_has_them()) GTEST_SKIP() << "this kernel has no large pages to give";
+  int error = 0;
+  bytes_ -= kPageBytes;
+  mapped_ = map_private_for_large_pages(fd_, kPageBytes, bytes_, &error);
+  ASSERT_NE(mapped_, nullptr) << error;
+  for (std::uint64_t at = 0; at < bytes_; at += kPageBytes) ASSERT_EQ(mapped_[at], std::byte{0});
+  EXPECT_EQ(large_bytes_of("FilePmdMapped:") + large_bytes_of("ShmemPmdMapped:"),
+            3 * kLargePageBytes);
 }
 
 TEST_F(LargePages, AreMappedTogetherWithTheRestOfTheFile) {

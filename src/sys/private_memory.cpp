@@ -32,6 +32,16 @@ Result<PrivateMemory> PrivateMemory::anonymous(std::uint64_t bytes) {
   return memory;
 }
 
+Status PrivateMemory::populate(std::uint64_t offset, std::uint64_t length) const {
+  if (mapping_ == nullptr) return {};
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto in_mapping = static_cast<std::uint64_t>(bytes_.data() - mapping_) + offset;
+  const std::uint64_t begin = in_mapping / page * page;
+  const int result = kernel_->populate(mapping_ + begin, in_mapping + length - begin);
+  if (result == 0) return {};
+  return fail(os_error("reading a mapped file", -result));
+}
+
 PrivateMemory::PrivateMemory(PrivateMemory&& other) noexcept
     : kernel_(other.kernel_),
       mapping_(std::exchange(other.mapping_, nullptr)),

@@ -24,6 +24,10 @@ class PrivateMemory {
 
   MutableBytes bytes() const { return bytes_; }
 
+  // Reads [offset, offset + length) of a part of a file now. Returns Code::io where the file system
+  // cannot, or where the file is shorter by now: whoever touched that memory would end.
+  Status populate(std::uint64_t offset, std::uint64_t length) const;
+
  private:
   PrivateMemory() = default;
 

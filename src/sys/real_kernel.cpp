@@ -177,13 +177,11 @@ class RealKernel final : public Kernel {
     return map_for_large_pages(fd, length, error);
   }
   std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override {
-    // MAP_NORESERVE is set because a program that only reads needs no memory for copies of all
-    // pages.
-    void* base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd,
-                        static_cast<off_t>(offset));
-    if (base != MAP_FAILED) return static_cast<std::byte*>(base);
-    *error = errno;
-    return nullptr;
+    return map_private_for_large_pages(fd, offset, length, error);
+  }
+  int populate(std::byte* base, std::uint64_t length) override {
+    constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ of Linux 5.14, which older headers lack
+    return value_or_errno(::madvise(base, length, kPopulateRead));
   }
   int unmap(std::byte* base, std::uint64_t length) override {
     return value_or_errno(::munmap(base, length));

@@ -9,9 +9,9 @@ namespace diapause::test_support {
 namespace {
 
 constexpr std::array<const char*, static_cast<std::size_t>(Call::any)> kNames = {
-    "openat",    "close",    "pread",   "pwrite",     "stop_direct", "fsync",      "fallocate",
-    "ftruncate", "fstat",    "fstatat", "fstatvfs",   "renameat",    "unlinkat",   "mkdirat",
-    "list",      "try_lock", "unlock",  "map_shared", "unmap",       "map_private"};
+    "openat",    "close",    "pread",   "pwrite",     "stop_direct", "fsync",       "fallocate",
+    "ftruncate", "fstat",    "fstatat", "fstatvfs",   "renameat",    "unlinkat",    "mkdirat",
+    "list",      "try_lock", "unlock",  "map_shared", "unmap",       "map_private", "populate"};
 
 // Whole pages stay whole, because a transfer with O_DIRECT never ends within a sector.
 std::size_t half(std::size_t bytes) {
@@ -255,6 +255,11 @@ std::byte* FaultKernel::map_private(int fd, std::uint64_t offset, std::uint64_t 
   std::byte* base = verdict.error != 0 ? nullptr : inner_.map_private(fd, offset, length, error);
   note(Call::map_private, path_of(fd), base == nullptr ? -*error : 0);
   return base;
+}
+
+int FaultKernel::populate(std::byte* base, std::uint64_t length) {
+  return perform(Call::populate, fmt::format("{} bytes", length),
+                 [&] { return inner_.populate(base, length); });
 }
 
 int FaultKernel::unmap(std::byte* base, std::uint64_t length) {

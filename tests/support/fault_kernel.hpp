@@ -37,6 +37,7 @@ enum class Call {
   map_shared,
   unmap,
   map_private,
+  populate,
   any,  // in a plan: count all calls
 };
 
@@ -105,6 +106,7 @@ class FaultKernel final : public sys::Kernel {
   std::byte* map_shared(int fd, std::uint64_t length, int* error) override;
   int unmap(std::byte* base, std::uint64_t length) override;
   std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override;
+  int populate(std::byte* base, std::uint64_t length) override;
 
  private:
   struct Verdict {

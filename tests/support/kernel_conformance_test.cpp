@@ -355,6 +355,24 @@ TEST_P(KernelConformance, KeepsAMappingInPlaceWhileTheFileGrows) {
   kernel_->close(fd);
 }
 
+TEST_P(KernelConformance, MapsAPartOfAFileForItselfAlone) {
+  constexpr std::uint64_t kOffset = 3 * kPageBytes, kLength = 4 * kMiB;
+  std::string text(kOffset + kLength, '.');
+  for (std::size_t i = 0; i < text.size(); i += 1000)
+    text[i] = static_cast<char>('a' + i / 1000 % 26);
+  const int fd = make_file("a", text);
+  int error = 0;
+  std::byte* base = kernel_->map_private(fd, kOffset, kLength, &error);
+  ASSERT_NE(base, nullptr) << error;
+  EXPECT_EQ(kernel_->populate(base, kLength), 0);
+  EXPECT_TRUE(text_of({base, kLength}) == text.substr(kOffset));
+  base[kMiB] = std::byte{'!'};
+  EXPECT_EQ(read(fd, 1, kOffset + kMiB), text.substr(kOffset + kMiB, 1));
+  kernel_->close(fd);
+  EXPECT_EQ(text_of({base + kMiB, 1}), "!") << "a mapping outlives its descriptor";
+  EXPECT_EQ(kernel_->unmap(base, kLength), 0);
+}
+
 TEST_P(KernelConformance, RefusesMappingsThatCannotBe) {
   kernel_->close(make_file("a", "text"));
   const int fd = open("a", O_RDONLY);

@@ -1,4 +1,4 @@
-#include "capture/copy.hpp"
+#include "format/copy.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace diapause::capture {
+namespace diapause::format {
 namespace {
 
 // A tile that was read for its checksum is still in the first-level cache when it is copied.
@@ -55,4 +55,4 @@ std::uint64_t copy_with_checksum(MutableBytes to, ByteView from) {
   return XXH3_64bits_digest(&state);
 }
 
-}  // namespace diapause::capture
+}  // namespace diapause::format

@@ -1,14 +1,16 @@
-#include "capture/copy.hpp"
+#include "format/copy.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "format/checksum.hpp"
-#include "sys/file.hpp"
+#include "support/same_bytes.hpp"
 
-namespace diapause::capture {
+namespace diapause::format {
 namespace {
 
 constexpr std::size_t kGuardBytes = 64;
@@ -18,29 +20,28 @@ constexpr unsigned char kGuard = 0xee;
 class CopyTest : public testing::Test {
  protected:
   void prepare(std::size_t largest) {
-    from_ =
-        std::move(*sys::AlignedBuffer::allocate(round_up(largest + 2 * kGuardBytes, kPageBytes)));
-    to_ = std::move(*sys::AlignedBuffer::allocate(round_up(largest + 4 * kGuardBytes, kPageBytes)));
+    from_pages_.resize((largest + 2 * kGuardBytes) / kPageBytes + 1);
+    to_pages_.resize((largest + 4 * kGuardBytes) / kPageBytes + 1);
+    from_ = std::as_writable_bytes(std::span(from_pages_));
+    to_ = std::as_writable_bytes(std::span(to_pages_));
     std::uint32_t state = 1;
-    for (std::byte& byte : from_.bytes())
+    for (std::byte& byte : from_)
       byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 24);
   }
 
   // Returns whether `size` bytes arrive complete, with their checksum, and no other byte is
   // touched.
   bool copies(std::size_t size, std::size_t from_shift, std::size_t to_shift) {
-    const ByteView from = from_.bytes().subspan(from_shift, size);
-    const MutableBytes around = to_.bytes().first(size + 2 * kGuardBytes + to_shift);
+    const ByteView from = from_.subspan(from_shift, size);
+    const MutableBytes around = to_.first(size + 2 * kGuardBytes + to_shift);
     const MutableBytes to = around.subspan(kGuardBytes + to_shift, size);
-    // memset() and memcmp() pass hundreds of megabytes in a moment; loops take a minute where every
-    // access is checked.
     std::memset(around.data(), kGuard, around.size());
-    if (copy_with_checksum(to, from) != format::checksum64(from)) return false;
+    if (copy_with_checksum(to, from) != checksum64(from)) return false;
     const auto untouched = [](ByteView bytes) {
       return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{kGuard}; });
     };
-    return std::memcmp(to.data(), from.data(), size) == 0 &&
-           untouched(around.first(kGuardBytes + to_shift)) && untouched(around.last(kGuardBytes));
+    return test_support::are_same(to, from) && untouched(around.first(kGuardBytes + to_shift)) &&
+           untouched(around.last(kGuardBytes));
   }
 
   void expect_copies_at_all_misalignments(std::size_t size) {
@@ -52,8 +53,13 @@ class CopyTest : public testing::Test {
     }
   }
 
-  sys::AlignedBuffer from_;
-  sys::AlignedBuffer to_;
+  struct alignas(kPageBytes) Page {
+    std::array<std::byte, kPageBytes> bytes;
+  };
+  std::vector<Page> from_pages_;
+  std::vector<Page> to_pages_;
+  MutableBytes from_;
+  MutableBytes to_;
 };
 
 TEST_F(CopyTest, TakesEverySizeUpToThreePages) {
@@ -92,4 +98,4 @@ TEST_F(CopyTest, TakesSeveralMegabytes) {
 }
 
 }  // namespace
-}  // namespace diapause::capture
+}  // namespace diapause::format
