@@ -218,8 +218,8 @@ def widowed(place, options):
     on = nodes.OnNodes(place, 3, ["--node-timeout", str(LIMIT_S * 10)])
     scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
     job = on.launch(Job, scenario.command)
+    job.wait_for_lines(scenario.lines)
     for round_number in range(2):
-        job.wait_for_lines(scenario.lines)
         job.checkpoint("--level", "3")
         agent = on.agents(job)[round_number]
         first = nodes.children_of(agent)[0]
@@ -230,7 +230,8 @@ def widowed(place, options):
         must(job.process.poll() is None, f"the job has ended: {job.process.poll()}")
         on.kill(job)
         must_end(agent, first, "process 1 of a node")
-        job = on.restart(Job)
+        killed, job = job, on.restart(Job)
+        scenario.wait_for_more(job, killed)
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 

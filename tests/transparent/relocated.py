@@ -79,11 +79,12 @@ def restarted(scenario, all_hosts, there):
     """Launched on the first hosts, lost after a checkpoint, and restarted on the next ones."""
     scenario.place.gate.unlink(missing_ok=True)
     job = there.job(all_hosts[0], "launch", "--name", "job", "--", *scenario.command)
+    job.wait_for_lines(scenario.lines)
     for hosts, next_hosts in zip(all_hosts, all_hosts[1:]):
-        job.wait_for_lines(scenario.lines)
         job.checkpoint("--level", "4")
         there.lose(job, hosts)
-        job = there.job(next_hosts, "restart", "job")
+        killed, job = job, there.job(next_hosts, "restart", "job")
+        scenario.wait_for_more(job, killed)
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 

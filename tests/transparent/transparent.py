@@ -35,7 +35,7 @@ import relocated
 import services
 import unmodified
 import whole
-from support import (BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage,
+from support import (BEFORE_GATE, BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage,
                      is_open_mpi, must, one_on_each_node, until)
 
 
@@ -314,14 +314,15 @@ class ScenarioOnNodes(Scenario):
     def launch(self):
         return self.on.launch(Job, self.command)
 
-    def restarted(self, level):
+    def restarted(self, level, lines):
         """Killed after a checkpoint and restarted; the same once more."""
         job = self.launch()
+        job.wait_for_lines(lines)
         for _ in range(2):
-            job.wait_for_lines(self.lines)
             job.checkpoint("--level", level)
             self.on.kill(job)
-            job = self.on.restart(Job)
+            killed, job = job, self.on.restart(Job)
+            self.wait_for_more(job, killed)
         self.ends_well(job, job.output, begins_anywhere=True)
 
     def survives(self, level, number):
@@ -340,7 +341,8 @@ def across(place, options):
     scenario = ScenarioOnNodes(place, [place.own_copy(options.programs / "across")],
                                nodes.OnNodes(place, 2))
     scenario.goes_on()
-    scenario.restarted(1)
+    for lines in (scenario.lines, BEFORE_GATE):
+        scenario.restarted(1, lines)
     scenario.survives(2, 1)
 
 
