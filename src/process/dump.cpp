@@ -95,6 +95,15 @@ Status read_map(pid_t here, MemoryMap& map) {
   return {};
 }
 
+// Process 1 gets SIGCHLD from all its children.
+Status note_end_signal(pid_t here, const Process& process, Job& job) {
+  constexpr std::size_t kExitSignal = 38;
+  DIAPAUSE_TRY_ASSIGN(const StatFields stat, StatFields::of(here));
+  const auto signal = static_cast<std::uint32_t>(stat.number(kExitSignal));
+  if (process.parent != 1 && signal != SIGCHLD) job.end_signals.push_back({process.id, signal});
+  return {};
+}
+
 Status read_limits(pid_t here, Process& process) {
   for (std::size_t i = 0; i < process.limits.size(); ++i) {
     rlimit limit{};
@@ -233,6 +242,7 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   DIAPAUSE_TRY_ASSIGN(const ProcStatus parent,
                       status_of(fmt::format("/proc/{}", frozen.status.parent_here)));
   process.parent = parent.id;
+  DIAPAUSE_TRY(note_end_signal(frozen.here, process, work.result.job));
   auto program = read_link(directory + "/exe");
   // A process can be killed while it is stopped.
   if (!program && !has_memory(frozen.here)) {
@@ -274,6 +284,7 @@ Status dump_zombies(DumpWork& work) {
     process.has_ended = true;
     process.exit_status = static_cast<std::uint32_t>(stat.number(kExitCode));
     process.threads.emplace_back().id = process.id;
+    DIAPAUSE_TRY(note_end_signal(zombie.here, process, work.result.job));
   }
   return {};
 }

@@ -47,15 +47,14 @@ std::uint64_t find_free_address(const Job& job, const std::vector<Mapping>& mapp
 }  // namespace
 
 Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags,
-                        std::uint32_t id, Birth birth) {
+                        std::uint32_t id, std::uint32_t end_signal) {
   struct {
     clone_args arguments;
     pid_t id;
   } room{};
   const std::uint64_t address = work.calls.room();
   room.arguments.flags = flags;
-  room.arguments.exit_signal =
-      (flags & CLONE_THREAD) != 0 || birth == Birth::of_helper ? 0 : SIGCHLD;
+  room.arguments.exit_signal = end_signal;
   room.arguments.set_tid = address + offsetof(decltype(room), id);
   room.arguments.set_tid_size = 1;
   room.id = static_cast<pid_t>(id);
@@ -82,10 +81,20 @@ Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::
 
 namespace {
 
+// Returns the signal that a process sends to its parent when it ends.
+std::uint32_t end_signal_of(const Job& job, const Process& process) {
+  const auto own = std::ranges::find(job.end_signals, process.id, &EndSignal::process);
+  if (own == job.end_signals.end()) return SIGCHLD;
+  // One that has ended has sent its signal. What is left of it is that it was not SIGCHLD, for
+  // which the parent has to wait in another way (__WCLONE).
+  return process.has_ended ? 0 : own->signal;
+}
+
 // Makes a process and its descendants. Sessions are inherited: children that are in the session
 // into which their parent was born are made before the parent begins its own.
 Status make_process(RestoreWork& work, const ThreadName& parent, const Process& process) {
-  DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, process.id));
+  DIAPAUSE_TRY_ASSIGN(const pid_t here,
+                      make_task(work, parent, 0, process.id, end_signal_of(work.job, process)));
   const ThreadName leader{here, process.id, process.id};
   Made& made = work.made.emplace_back();
   made.stored = &process;
@@ -105,7 +114,7 @@ Status make_process(RestoreWork& work, const ThreadName& parent, const Process& 
 // child there.
 Result<ThreadName> make_helper(const RestoreWork& work, const ThreadName& parent,
                                std::uint32_t id) {
-  DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, id, Birth::of_helper));
+  DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, id, 0));
   return ThreadName{here, id, id};
 }
 
@@ -219,6 +228,7 @@ Status end_process(const RestoreWork& work, const Made& made, const Made& parent
       return fail(Code::timeout, fmt::format("process {} does not end", made.stored->id));
     ::usleep(100);
   }
+  if (end_signal_of(work.job, *made.stored) != SIGCHLD) return {};
   return take_child_signal(work, parent.leader());
 }
 

@@ -41,11 +41,10 @@ struct RestoreWork {
 Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread,
                                 ByteView argument, const Call& call);
 
-// Makes a process or thread with an id of our choice, by clone3 in `parent`. It stands still. The
-// parent is not told when a helper ends.
-enum class Birth { of_job, of_helper };
+// Makes a process or thread with an id of our choice, by clone3 in `parent`. It stands still. When
+// it ends, its parent gets the signal `end_signal`, and none if that is 0, as for all threads.
 Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags,
-                        std::uint32_t id, Birth birth = Birth::of_job);
+                        std::uint32_t id, std::uint32_t end_signal);
 
 // Returns what is stored of a shared memory.
 ContentsList contents_of_memory(const RestoreWork& work, std::uint32_t index);

@@ -325,7 +325,8 @@ Status restore_threads(RestoreWork& work, Made& made) {
       CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
   const std::vector<Thread>& threads = made.stored->threads;
   for (std::size_t i = 1; i < threads.size(); ++i) {
-    DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, made.leader(), kThread, threads[i].id));
+    DIAPAUSE_TRY_ASSIGN(const pid_t here,
+                        make_task(work, made.leader(), kThread, threads[i].id, 0));
     made.threads.push_back({here, made.stored->id, threads[i].id});
   }
   for (std::size_t i = 0; i < threads.size(); ++i)

@@ -385,6 +385,14 @@ struct JobFile {
   bool operator==(const JobFile&) const = default;
 };
 
+// Says which signal a process sends to its parent when it ends, where that is not SIGCHLD. Its
+// parent is a process of the job, because process 1 gets SIGCHLD from all.
+struct EndSignal {
+  std::uint32_t process = 0;
+  std::uint32_t signal = 0;  // 0: none
+  bool operator==(const EndSignal&) const = default;
+};
+
 struct Job {
   std::string machine;             // the machine that the registers belong to
   std::uint32_t command = 0;       // the process whose end is the job's
@@ -420,9 +428,11 @@ struct Job {
   std::uint64_t unix_ns = 0;               // time since 1970 when it stood still
   std::vector<std::string> file_patterns;  // names of files that belong to it, see job_files.hpp
   std::vector<JobFile> files;              // those that were there
+  // What follows is stored from format version 9 on.
+  std::vector<EndSignal> end_signals;
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 8;
+inline constexpr std::uint32_t kProcessesFormatVersion = 9;
 
 // Returns the job with magic, version and checksum.
 ByteVector encode_job(const Job& job);

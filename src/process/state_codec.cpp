@@ -17,6 +17,7 @@ constexpr std::uint64_t kHeadBytes = 24;  // magic, format version, unused word,
 constexpr std::uint64_t kDigestBytes = 16;
 constexpr std::uint64_t kMostTextBytes = 1 << 20;
 constexpr std::size_t kMostHostBytes = 45;  // of an address of IPv6 as text
+constexpr std::uint32_t kMostSignal = 64;
 constexpr std::uint64_t kAddressSpaceEnd = std::uint64_t{1} << 57;
 
 // These functions list the fields of every structure in the order in which they are stored, once
@@ -160,6 +161,10 @@ void fields(A& a, JobFile& x) {
   a(x.path, x.memory, x.modified_ns);
 }
 template <class A>
+void fields(A& a, EndSignal& x) {
+  a(x.process, x.signal);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
@@ -171,6 +176,7 @@ void fields(A& a, Job& x) {
     x.privileges);
   if (a.version() >= 7) a(x.addresses);
   if (a.version() >= 8) a(x.unix_ns, x.file_patterns, x.files);
+  if (a.version() >= 9) a(x.end_signals);
 }
 
 class Encoder {
@@ -464,12 +470,17 @@ Status check_names(const Job& job) {
   const auto is_process = [&](std::uint32_t id) {
     return std::ranges::find(job.processes, id, &Process::id) != job.processes.end();
   };
+  const auto is_child = [&](const EndSignal& one) {
+    const auto process = std::ranges::find(job.processes, one.process, &Process::id);
+    return process != job.processes.end() && process->parent != 1 && one.signal <= kMostSignal;
+  };
   constexpr std::uint32_t kMostKind = 2;  // F_OWNER_PGRP
   constexpr std::uint32_t kMostWatches = 1u << 22;
   const bool is_sound =
       std::ranges::all_of(job.timers, is_process, &Timer::process) &&
       std::ranges::all_of(job.stopped, is_process, &StoppedProcess::process) &&
       std::ranges::all_of(job.privileges, is_process, &Privileges::process) &&
+      std::ranges::all_of(job.end_signals, is_child) &&
       std::ranges::all_of(job.owners,
                           [&](const SignalOwner& one) {
                             return one.description < job.descriptions.size() &&

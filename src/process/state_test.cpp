@@ -307,6 +307,12 @@ TEST(ProcessesOfAnImage, AreRefusedIfAPartOfThemBelongsToNothing) {
                                                 one.privileges = {{3, 0, 0, 0, 0}};
                                               },
                                               [](Job& one) {
+                                                one.end_signals = {{3, 34}};
+                                              },
+                                              [](Job& one) {  // of process 1
+                                                one.end_signals = {{one.command, 34}};
+                                              },
+                                              [](Job& one) {
                                                 one.owners = {{0, 3, 2, 0}};
                                               },
                                               [](Job& one) {

@@ -52,7 +52,7 @@ Status hide_from_parent(const RestoreWork& work, const Made& parent,
   if (!has_signal) DIAPAUSE_TRY(take_child_signal(work, parent.leader()));
   if (!stopped.is_told) return {};
   const std::uint64_t room = work.calls.room();
-  const Call wait{SYS_waitid, {P_PID, stopped.process, room, WSTOPPED | WNOHANG, 0}, 0};
+  const Call wait{SYS_waitid, {P_PID, stopped.process, room, WSTOPPED | WNOHANG | __WALL, 0}, 0};
   for (int look = 0; look < kMostLooks; ++look) {
     siginfo_t found{};
     DIAPAUSE_TRY(call_with(work, parent.leader(), as_byte_view(found), wait));
@@ -74,7 +74,7 @@ Status dump_stops(DumpWork& work) {
     const auto parent =
         std::ranges::find(work.frozen.processes(), one.status.parent_here, &FrozenProcess::here);
     if (parent != work.frozen.processes().end()) {
-      const std::uint64_t room = parent->calls->room(), how = WSTOPPED | WNOHANG | WNOWAIT;
+      const std::uint64_t room = parent->calls->room(), how = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
       siginfo_t found{};
       DIAPAUSE_TRY(write_memory(parent->here, room, as_byte_view(found)));
       DIAPAUSE_TRY(parent->calls->one(parent->leader().name,

@@ -169,13 +169,14 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
-  const ByteVector first = of_version(1, 20, processes_of_version_1()),
-                   second = of_version(2, 18, processes_of_version_2()),
-                   third = of_version(3, 17, processes_of_version_3()),
-                   fourth = of_version(4, 16, processes_of_version_4()),
-                   fifth = of_version(5, 14, processes_of_version_5()),
-                   sixth = of_version(6, 4, processes_of_version_6()),
-                   seventh = of_version(7, 3, processes_of_version_7());
+  const ByteVector first = of_version(1, 21, processes_of_version_1()),
+                   second = of_version(2, 19, processes_of_version_2()),
+                   third = of_version(3, 18, processes_of_version_3()),
+                   fourth = of_version(4, 17, processes_of_version_4()),
+                   fifth = of_version(5, 15, processes_of_version_5()),
+                   sixth = of_version(6, 5, processes_of_version_6()),
+                   seventh = of_version(7, 4, processes_of_version_7()),
+                   eighth = of_version(8, 1, processes_of_version_8());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
@@ -186,7 +187,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files[folder + "processes-v5.bin"] = fifth;
   files[folder + "processes-v6.bin"] = sixth;
   files[folder + "processes-v7.bin"] = seventh;
-  files[folder + "processes-v8.bin"] = sound;
+  files[folder + "processes-v8.bin"] = eighth;
+  files[folder + "processes-v9.bin"] = sound;
   files[folder + "broken-processes-truncated.bin"] = front(second, second.size() - 1);
   files[folder + "broken-processes-flipped.bin"] = flipped(second, 100);
   files[folder + "broken-processes-future.bin"] = seal(future);
@@ -197,7 +199,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/processes/version-5"] = fifth;
   files["fuzz/corpus/processes/version-6"] = sixth;
   files["fuzz/corpus/processes/version-7"] = seventh;
-  files["fuzz/corpus/processes/version-8"] = sound;
+  files["fuzz/corpus/processes/version-8"] = eighth;
+  files["fuzz/corpus/processes/version-9"] = sound;
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
@@ -346,7 +349,7 @@ process::Job processes_of_version_7() {
   return job;
 }
 
-process::Job processes() {
+process::Job processes_of_version_8() {
   process::Job job = processes_of_version_7();
   process::SharedMemory log;
   log.kind = process::SharedKind::job_file;
@@ -360,6 +363,17 @@ process::Job processes() {
       {"/home/log", static_cast<std::uint32_t>(job.memories.size()), 1'600'000'000'000'000'001},
       {"/scratch/elsewhere", process::kNone, 7}};
   job.memories.push_back(log);
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = processes_of_version_8();
+  process::Process& child = job.processes.emplace_back();
+  child.id = 8;
+  child.parent = 7;
+  child.has_ended = true;
+  child.threads.emplace_back().id = 8;
+  job.end_signals = {{8, 34}};
   return job;
 }
 

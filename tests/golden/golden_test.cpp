@@ -174,7 +174,10 @@ TEST(GoldenFiles, HoldProcessesOfAllFormatVersions) {
   EXPECT_EQ(process::encode_job(*seventh), process::encode_job(processes_of_version_7()));
   const auto eighth = process::decode_job(golden("processes-v8.bin"));
   ASSERT_TRUE(eighth) << eighth.error().message;
-  EXPECT_EQ(process::encode_job(*eighth), process::encode_job(processes()));
+  EXPECT_EQ(process::encode_job(*eighth), process::encode_job(processes_of_version_8()));
+  const auto ninth = process::decode_job(golden("processes-v9.bin"));
+  ASSERT_TRUE(ninth) << ninth.error().message;
+  EXPECT_EQ(process::encode_job(*ninth), process::encode_job(processes()));
 }
 
 TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {

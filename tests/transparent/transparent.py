@@ -897,6 +897,7 @@ TESTS = {
     "counting": program_test("counting"), "threads": program_test("threads"),
     "signals": program_test("signals"), "memory": program_test("memory"),
     "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
+    "endings": program_test("endings"),
     "events": program_test("events"), "sockets": program_test("sockets"),
     "internet": program_test("internet"), "terminal": program_test("terminal"),
     "segments": program_test("segments"), "semaphores": program_test("semaphores"),
