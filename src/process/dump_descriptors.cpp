@@ -18,6 +18,7 @@
 
 #include "process/borrowed.hpp"
 #include "process/dump_parts.hpp"
+#include "process/holes.hpp"
 #include "process/terminals.hpp"
 
 namespace diapause::process {
@@ -84,9 +85,14 @@ std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory&
   memory.bytes = static_cast<std::uint64_t>(found.stat.st_size);
   memory.mode = found.stat.st_mode & 07777;
   memory.is_stored = memory.is_writable = true;
-  for (const Extent& one : take_unstored(work, known->second, {0, memory.bytes})) {
-    work.result.contents.push_back({found.here, one.begin, one.end - one.begin, 0, known->second,
-                                    one.begin, false, found.number});
+  const std::string path = fmt::format("/proc/{}/fd/{}", found.here, found.number);
+  for (const Extent& fresh : take_unstored(work, known->second, {0, memory.bytes})) {
+    // One without a name begins empty.
+    const auto pages = memory.path.empty() ? pages_of_file_in_memory(path, fresh) : std::nullopt;
+    for (const Extent& one : pages.value_or(std::vector<Extent>{fresh})) {
+      work.result.contents.push_back({found.here, one.begin, one.end - one.begin, 0, known->second,
+                                      one.begin, false, found.number});
+    }
   }
   return known->second;
 }

@@ -1,9 +1,7 @@
 // Dumps the mappings of a frozen process and finds out which of their contents belong in the image.
 #include <fmt/core.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +9,7 @@
 
 #include "format/checksum.hpp"
 #include "process/dump_parts.hpp"
+#include "process/holes.hpp"
 #include "process/zeros.hpp"
 
 namespace diapause::process {
@@ -93,12 +92,6 @@ bool is_lost(const Mapping& mapping) {
          path_of(mapping).empty();
 }
 
-bool lies_in_memory(const std::string& path) {
-  struct statfs found {};
-  return ::statfs(path.c_str(), &found) == 0 &&
-         (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
-}
-
 // Returns whether the pages of a mapping come from a file until the process writes to them. The
 // pages of a mapping of huge pages of a file all count as the process's own.
 bool is_of_file(const Mapping& mapping) { return !is_anonymous(mapping) && !mapping.has("ht"); }
@@ -160,17 +153,39 @@ std::uint32_t shared_memory(DumpWork& work, const Mapping& mapping) {
   return known->second;
 }
 
-void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping,
-                  const Area& area) {
+// Returns the runs of pages in a range of shared memory that hold something, or may do so.
+Result<std::vector<Extent>> shared_extents(DumpWork& work, FrozenProcess& frozen,
+                                           const Mapping& mapping, const SharedMemory& memory,
+                                           const Extent& range) {
+  if (memory.kind == SharedKind::file && lies_in_memory(memory.path)) {
+    const std::uint64_t from_offset = mapping.begin - mapping.offset;
+    auto pages =
+        pages_of_file_in_memory(memory.path, {range.begin - from_offset, range.end - from_offset});
+    if (pages) {
+      for (Extent& one : *pages) one = {one.begin + from_offset, one.end + from_offset};
+      return std::move(*pages);
+    }
+  } else if (is_of_no_file_system(mapping)) {
+    DIAPAUSE_TRY(work.frozen.plant(frozen));
+    auto pages = pages_of_shared_memory(frozen, range);
+    if (pages) return std::move(*pages);
+  }
+  const bool is_forced = (mapping.protection & PROT_READ) == 0;
+  return is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
+}
+
+Status store_shared(DumpWork& work, FrozenProcess& frozen, const Mapping& mapping,
+                    const Area& area) {
   const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   for (const Extent& fresh : take_unstored(work, area.shared, {mapping.offset, end})) {
     const Extent range{mapping.begin + fresh.begin - mapping.offset,
                        mapping.begin + fresh.end - mapping.offset};
-    auto extents =
-        is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
-    // A file may hold something else at the restart, so its zeros are stored as well.
-    const bool begins_empty = work.result.job.memories[area.shared].kind != SharedKind::file;
+    const SharedMemory& memory = work.result.job.memories[area.shared];
+    DIAPAUSE_TRY_ASSIGN(const std::vector<Extent> extents,
+                        shared_extents(work, frozen, mapping, memory, range));
+    // Pages of a file that are there are stored, although they may be zero.
+    const bool begins_empty = memory.kind != SharedKind::file;
     for (const Extent& extent : extents) {
       std::vector<Extent> zeros;
       if (begins_empty && !is_forced) zeros = zeros_in(frozen.here, extent, false, {});
@@ -180,6 +195,7 @@ void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& ma
       }
     }
   }
+  return {};
 }
 
 SharedMemory describe_pages(const Mapping& mapping) {
@@ -284,7 +300,7 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
     area.kind = AreaKind::shared;
     area.shared = shared_memory(work, mapping);
     area.offset = mapping.offset;
-    store_shared(work, frozen, mapping, area);
+    DIAPAUSE_TRY(store_shared(work, frozen, mapping, area));
   } else {
     if (mapping.is_shared) {
       work.only_read.push_back(

@@ -22,9 +22,11 @@
 #include <utility>
 
 #include "process/file_access.hpp"
+#include "process/holes.hpp"
 #include "process/open_sockets.hpp"
 #include "process/references.hpp"
 #include "process/terminals.hpp"
+#include "process/zeros.hpp"
 
 namespace diapause::process {
 namespace {
@@ -244,6 +246,32 @@ Result<int> Openings::open_file(const Description& one) {
   return file;
 }
 
+// Empties the places of a file that the job had mapped and of which the image holds nothing: a file
+// in memory has had no pages there.
+Status Openings::empty_holes(const Job& job, std::uint32_t index, const ContentsList& parts) const {
+  const SharedMemory& memory = job.memories[index];
+  for (const Process& process : job.processes) {
+    for (const Area& area : process.areas) {
+      if (area.kind != AreaKind::shared || area.shared != index) continue;
+      const Extent mapped{area.offset, std::min(area.offset + area.end - area.begin, memory.bytes)};
+      std::vector<Extent> held;
+      for (const StoredContents* one : parts) {
+        const Extent part{std::max(one->offset, mapped.begin),
+                          std::min(one->offset + one->bytes, mapped.end)};
+        if (part.begin < part.end) held.push_back(part);
+      }
+      std::ranges::sort(held, {}, &Extent::begin);
+      for (const Extent& hole : rest_of(mapped, held)) {
+        if (::fallocate(memories_[index], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        static_cast<off_t>(hole.begin),
+                        static_cast<off_t>(hole.end - hole.begin)) != 0)
+          return fail(os_error("emptying a part of " + memory.path, errno));
+      }
+    }
+  }
+  return {};
+}
+
 // Writes what the image holds of files that the job had open or mapped.
 Status Openings::write_files(const Job& job, const std::vector<StoredContents>& contents,
                              const ReadContents& read) const {
@@ -252,6 +280,8 @@ Status Openings::write_files(const Job& job, const std::vector<StoredContents>& 
     const SharedMemory& memory = job.memories[i];
     if (memory.kind != SharedKind::file) continue;
     const std::string what = "writing what the checkpoint holds of " + memory.path;
+    if (lies_in_memory(memory.path))
+      DIAPAUSE_TRY(empty_holes(job, static_cast<std::uint32_t>(i), parts[i]));
     DIAPAUSE_TRY(
         read(parts[i], [&](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
           return write_all(memories_[i], one.offset + offset, bytes, what);

@@ -75,6 +75,7 @@ class Openings {
   Openings() = default;
   Status open_memory(const SharedMemory& memory, bool is_mapped);
   bool note_if_missing(const std::string& path);
+  Status empty_holes(const Job& job, std::uint32_t index, const ContentsList& parts) const;
   Status write_files(const Job& job, const std::vector<StoredContents>& contents,
                      const ReadContents& read) const;
   Result<int> open_same_file(const SharedMemory& memory, const ContentsList& parts,

@@ -5,6 +5,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+
 #include "process/dump_parts.hpp"
 #include "process/restore_parts.hpp"
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "process/dump_parts.hpp"
+#include "process/holes.hpp"
 #include "process/restore_parts.hpp"
 
 namespace diapause::process {
@@ -42,6 +43,15 @@ Status look_at_segment(DumpWork& work, SharedMemory& memory) {
   return {};
 }
 
+// Returns the runs of pages of an attached segment that hold something, or may do so.
+std::vector<Extent> segment_extents(const FrozenProcess& frozen, const Extent& range) {
+  const auto mappings = places_of(frozen.here);
+  if (!mappings) return {range};
+  const auto own = std::ranges::find(*mappings, range.begin, &Mapping::begin);
+  if (own == mappings->end() || !is_of_no_file_system(*own)) return {range};
+  return pages_of_shared_memory(frozen, range).value_or(std::vector<Extent>{range});
+}
+
 // Reads a segment through the first process of the job, which attaches it for that time.
 Status dump_unattached(DumpWork& work, std::uint32_t id, const shmid_ds& found) {
   FrozenProcess& asked = work.frozen.processes().front();
@@ -51,14 +61,18 @@ Status dump_unattached(DumpWork& work, std::uint32_t id, const shmid_ds& found) 
   memory.key = static_cast<std::uint32_t>(found.shm_perm.__key);
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t at,
                       asked.calls->one(thread, {SYS_shmat, {id, 0, SHM_RDONLY}, 0}));
-  ByteVector bytes(found.shm_segsz);
-  const Status read = read_memory(asked.here, at, bytes);
+  const auto index = static_cast<std::uint32_t>(work.result.job.memories.size());
+  Status read;
+  for (const Extent& one : segment_extents(asked, {at, at + whole_pages(found.shm_segsz)})) {
+    ByteVector bytes(one.end - one.begin);
+    read = read_memory(asked.here, one.begin, bytes);
+    if (!read) break;
+    Contents contents{asked.here, 0, bytes.size(), 0, index, one.begin - at};
+    contents.read = std::move(bytes);
+    work.result.contents.push_back(std::move(contents));
+  }
   DIAPAUSE_TRY(asked.calls->one(thread, {SYS_shmdt, {at}, 0}));
   DIAPAUSE_TRY(read);
-  const auto index = static_cast<std::uint32_t>(work.result.job.memories.size());
-  Contents contents{asked.here, 0, bytes.size(), 0, index, 0};
-  contents.read = std::move(bytes);
-  work.result.contents.push_back(std::move(contents));
   work.result.job.memories.push_back(std::move(memory));
   return {};
 }

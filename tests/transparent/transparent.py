@@ -895,7 +895,7 @@ def damaged(place, options):
 
 TESTS = {
     "counting": program_test("counting"), "threads": program_test("threads"),
-    "signals": program_test("signals"), "memory": program_test("memory"),
+    "signals": program_test("signals"), "memory": program_test("memory"), "holes": program_test("holes"),
     "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
     "endings": program_test("endings"),
     "events": program_test("events"), "sockets": program_test("sockets"),

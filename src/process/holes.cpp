@@ -1,0 +1,106 @@
+#include "process/holes.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+
+namespace diapause::process {
+namespace {
+
+std::uint64_t round_down(std::uint64_t offset) { return offset / kPageBytes * kPageBytes; }
+std::uint64_t round_up(std::uint64_t offset) { return round_down(offset + kPageBytes - 1); }
+
+// Adds a run of pages that follows the last one, or lies behind it.
+void add(std::vector<Extent>& extents, const Extent& one) {
+  if (!extents.empty() && one.begin <= extents.back().end) {
+    extents.back().end = std::max(extents.back().end, one.end);
+  } else {
+    extents.push_back(one);
+  }
+}
+
+// Returns the device of memory that no file system has, or 0 if there is none.
+dev_t device_of_memory() {
+  const int file = ::memfd_create("diapause", MFD_CLOEXEC);
+  struct stat found {};
+  const bool is_known = file >= 0 && ::fstat(file, &found) == 0;
+  if (file >= 0) ::close(file);
+  return is_known ? found.st_dev : 0;
+}
+
+// Pages that the kernel has written to swap count as absent.
+bool may_be_swapped() {
+  struct sysinfo now {};
+  return ::sysinfo(&now) != 0 || now.freeswap != now.totalswap;
+}
+
+}  // namespace
+
+bool lies_in_memory(const std::string& path) {
+  struct statfs found {};
+  return ::statfs(path.c_str(), &found) == 0 &&
+         (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
+}
+
+std::optional<std::vector<Extent>> pages_of_file_in_memory(const std::string& path,
+                                                           const Extent& part) {
+  struct statfs system {};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::optional<std::vector<Extent>> found;
+  if (::fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC) found.emplace();
+  std::uint64_t at = part.begin;
+  while (found && at < part.end) {
+    const off_t begin = ::lseek(file, static_cast<off_t>(at), SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) break;  // nothing follows
+    const off_t end = begin < 0 ? -1 : ::lseek(file, begin, SEEK_HOLE);
+    if (end < 0) {
+      found.reset();
+      break;
+    }
+    const Extent data{std::max(round_down(static_cast<std::uint64_t>(begin)), part.begin),
+                      std::min(round_up(static_cast<std::uint64_t>(end)), part.end)};
+    if (data.begin < data.end) add(*found, data);
+    at = static_cast<std::uint64_t>(end);
+  }
+  ::close(file);
+  return found;
+}
+
+std::optional<std::vector<Extent>> pages_of_shared_memory(const FrozenProcess& frozen,
+                                                          const Extent& range) {
+  constexpr std::uint64_t kAtOnce = Calls::room_bytes() * kPageBytes;
+  const std::uint64_t room = frozen.calls->room();
+  std::vector<Extent> extents;
+  ByteVector is_there;
+  for (std::uint64_t at = range.begin; at < range.end; at += kAtOnce) {
+    const std::uint64_t bytes = std::min(kAtOnce, range.end - at);
+    is_there.resize(bytes / kPageBytes);
+    const auto asked = frozen.calls->one(frozen.leader().name, {SYS_mincore, {at, bytes, room}, 0});
+    if (!asked || !read_memory(frozen.here, room, is_there)) return std::nullopt;
+    for (std::size_t i = 0; i < is_there.size(); ++i) {
+      if (is_there[i] == std::byte{0}) continue;
+      const std::uint64_t page = at + i * kPageBytes;
+      add(extents, {page, page + kPageBytes});
+    }
+  }
+  // What was swapped out before is so still, because nobody touches it.
+  if (may_be_swapped()) return std::nullopt;
+  return extents;
+}
+
+bool is_of_no_file_system(const Mapping& mapping) {
+  static const dev_t device = device_of_memory();
+  return device != 0 && mapping.device == device;
+}
+
+}  // namespace diapause::process
