@@ -35,8 +35,8 @@ import relocated
 import services
 import unmodified
 import whole
-from support import (BEFORE_GATE, BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario, Skipped, damage,
-                     is_open_mpi, must, one_on_each_node, until)
+from support import (BEFORE_GATE, BIG, LIMIT_S, NOBODY, SKIPPED, Failed, Job, Place, Scenario,
+                     Skipped, damage, is_open_mpi, must, one_on_each_node, until)
 
 
 def program_test(name, lines=8):
@@ -895,9 +895,9 @@ def damaged(place, options):
 
 TESTS = {
     "counting": program_test("counting"), "threads": program_test("threads"),
-    "signals": program_test("signals"), "memory": program_test("memory"), "holes": program_test("holes"),
+    "signals": program_test("signals"), "memory": program_test("memory"),
     "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
-    "endings": program_test("endings"),
+    "endings": program_test("endings"), "holes": program_test("holes"),
     "events": program_test("events"), "sockets": program_test("sockets"),
     "internet": program_test("internet"), "terminal": program_test("terminal"),
     "segments": program_test("segments"), "semaphores": program_test("semaphores"),
