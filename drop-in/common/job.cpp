@@ -138,7 +138,7 @@ void Job::checkpoint_files(const Blocks& blocks, std::uint64_t version, int leve
     return diapause_checkpoint_files(instance, number, at, 0, info);
   };
   checkpoint_by(is_valid ? take_valid : take_invalid, version, level);
-  has_last_files_ = true;
+  last_.has_files = true;
 }
 
 void Job::checkpoint_by(Taking taking, std::uint64_t version, int level) {
@@ -163,10 +163,7 @@ int Job::deepest_possible(int level) {
 }
 
 void Job::note(std::uint64_t version, int level) {
-  last_version_ = version;
-  last_level_ = level;
-  is_last_ours_ = true;
-  has_last_files_ = false;
+  last_ = {version, level, true, false};
   check(diapause_wait(instance_, version, DIAPAUSE_CAPTURED, kForever_s));
 }
 
@@ -202,21 +199,21 @@ void Job::protect(const Blocks& blocks) {
   }
 }
 
-void Job::wait() { wait_for(last_level_); }
+void Job::wait() { wait_for(last_.level); }
 
 void Job::wait_if_only_calls_advance() {
   if (diapause_worker_of(instance_) == DIAPAUSE_WORKER_THREAD_IN_CALLS) wait();
 }
 
 void Job::wait_for(int level) {
-  if (is_last_ours_) check(diapause_wait(instance_, *last_version_, level, kForever_s));
+  if (last_.is_ours) check(diapause_wait(instance_, *last_.number, level, kForever_s));
 }
 
 void Job::take_last_again(int level) {
-  if (last_level_ >= level) return wait();
+  if (last_.level >= level) return wait();
   wait();
-  const bool has_files = has_last_files_;
-  open(*last_version_);
+  const bool has_files = last_.has_files;
+  open(*last_.number);
   Blocks blocks;
   for (const std::string& name : stored_names()) {
     diapause_region_info info;
@@ -230,15 +227,22 @@ void Job::take_last_again(int level) {
   }
   if (has_files) {
     const bool are_moved = move_restored_files();
-    checkpoint_files(blocks, *last_version_ + 1, level, are_moved);
+    checkpoint_files(blocks, *last_.number + 1, level, are_moved);
   } else {
-    checkpoint(blocks, *last_version_ + 1, level);
+    checkpoint(blocks, *last_.number + 1, level);
   }
   wait();
   protect({});
   for (const auto& [name, block] : blocks) {
     if (block.data != nullptr) check(diapause_unmap(instance_, block.data));
   }
+}
+
+void Job::withdraw(std::uint64_t version, const LastVersion& before) {
+  begin_files();  // which removes the files that were to be in the version
+  checkpoint({}, version, DIAPAUSE_L1);
+  wait();
+  last_ = before;
 }
 
 // Into the directory of the next version; false if that is not possible on this rank.
@@ -265,9 +269,9 @@ std::uint64_t Job::newest() {
 
 bool Job::is_done() const {
   diapause_progress progress;
-  if (!is_last_ours_) return true;
-  check(diapause_poll(instance_, *last_version_, &progress));
-  return progress.level_reached >= last_level_ || progress.in_flight == 0;
+  if (!last_.is_ours) return true;
+  check(diapause_poll(instance_, *last_.number, &progress));
+  return progress.level_reached >= last_.level || progress.in_flight == 0;
 }
 
 std::optional<diapause_restart_info> Job::find(std::uint64_t at_most) {
@@ -296,9 +300,7 @@ diapause_restart_info Job::open(std::uint64_t version) {
   diapause_restart_info info;
   check(diapause_restart_mapped(instance_, version, DIAPAUSE_CHECK_FIRST, &info));
   opened_ = info;
-  last_version_ = info.version;
-  last_level_ = info.level;
-  is_last_ours_ = false;
+  last_ = {info.version, info.level, false, last_.has_files};
   return info;
 }
 
@@ -317,7 +319,7 @@ void Job::restore_redundancy() {
 
 void Job::open_last() {
   wait_for(DIAPAUSE_L1);
-  open(*last_version_);
+  open(*last_.number);
 }
 
 void Job::end_reading() {

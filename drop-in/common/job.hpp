@@ -49,6 +49,14 @@ struct Block {
 
 using Blocks = std::map<std::string, Block>;  // by the names of regions
 
+// The version that was taken or restored last.
+struct LastVersion {
+  std::optional<std::uint64_t> number;
+  int level = 0;
+  bool is_ours = false;    // it was taken here, and not restored
+  bool has_files = false;  // whether it has files on some rank
+};
+
 class Job {
  public:
   // Opens the job. With MPI_COMM_NULL it consists of this process alone. Collective over `comm`.
@@ -86,10 +94,14 @@ class Job {
   // initialised without MPI_THREAD_MULTIPLE, and the job has several nodes.
   void wait_if_only_calls_advance();
   void wait_for(int level);
-  // has_last() says whether a version was taken or restored. The other call takes the last of them
-  // again, with its files if it was taken here, under the next number at this level. Collective.
-  bool has_last() const { return last_version_.has_value(); }
+  // take_last_again() takes the last version again, with its files if it was taken here, under the
+  // next number at this level. Collective.
+  const LastVersion& last() const { return last_; }
+  bool has_last() const { return last_.number.has_value(); }
   void take_last_again(int level);
+  // Puts a version that holds nothing in the place of one that failed, and goes on as if `before`
+  // were still the last. The next version may have the same number. Collective.
+  void withdraw(std::uint64_t version, const LastVersion& before);
   bool is_done() const;
 
   // Returns the newest version at or below `at_most` that can be had in full, which is opened for
@@ -133,11 +145,8 @@ class Job {
   diapause_t* instance_ = nullptr;
   Blocks protected_;
   std::optional<diapause_restart_info> opened_;
-  std::optional<std::uint64_t> last_version_;
-  int last_level_ = 0;
-  bool is_last_ours_ = false;    // it was taken here, and not restored
-  bool has_last_files_ = false;  // whether it has files on some rank
-  bool is_first_ = true;         // whether this is the first of its ranks
+  LastVersion last_;
+  bool is_first_ = true;  // whether this is the first of its ranks
   bool has_told_of_few_nodes_ = false;
 };
 

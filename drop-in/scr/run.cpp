@@ -32,12 +32,10 @@ long end_of_allocation_s() {
   return 0;
 }
 
-// The file appears at its place when it is whole.
-void copy_whole(const fs::path& from, const fs::path& to) {
-  fs::create_directories(to.parent_path());
-  const fs::path part = to.string() + ".part";
-  fs::copy_file(from, part, fs::copy_options::overwrite_existing);
-  fs::rename(part, to);
+// Removes what is there of these files.
+void remove_all(const std::vector<fs::path>& files) {
+  std::error_code ignored;
+  for (const fs::path& file : files) fs::remove(file, ignored);
 }
 
 void check_name(const std::string& name) {
@@ -149,6 +147,12 @@ fs::path ScrRun::at_prefix(const std::string& file) const {
   return fs::path(configuration_.prefix) / file;
 }
 
+std::vector<fs::path> ScrRun::at_prefix(const std::set<std::string>& files) const {
+  std::vector<fs::path> paths;
+  for (const std::string& file : files) paths.push_back(at_prefix(file));
+  return paths;
+}
+
 std::string ScrRun::route(const std::string& name) {
   if (!output_ && restart_directory_.empty()) return name;
   const std::string file = below_prefix(name);
@@ -189,19 +193,12 @@ void ScrRun::complete_output(bool is_valid) {
   const std::string problem = problem_of(output, is_valid);
   try {
     agree(problem);
-    if (output.is_checkpoint) agree(shared_file_of(output));
+    if (output.is_checkpoint) store(output);
   } catch (...) {
-    std::error_code ignored;
-    for (const std::string& file : output.files) {
-      if (!output.is_checkpoint) fs::remove(at_prefix(file), ignored);
-    }
+    if (!output.is_checkpoint) remove_all(at_prefix(output.files));
     throw;
   }
-  if (output.is_output) {
-    if (output.is_checkpoint) copy_out(output);
-    outputs_[output.name] = output.files;
-  }
-  if (output.is_checkpoint) take(output);
+  if (output.is_output) outputs_[output.name] = output.files;
 }
 
 std::string ScrRun::problem_of(const Output& output, bool is_valid) const {
@@ -246,28 +243,80 @@ std::string ScrRun::shared_file_of(const Output& output) const {
   return "";
 }
 
+// The files appear at their places when those of all ranks are whole.
 void ScrRun::copy_out(const Output& output) const {
+  std::vector<fs::path> parts;
   std::string problem;
   try {
+    for (const std::string& file : output.files) {
+      const fs::path to = at_prefix(file);
+      fs::create_directories(to.parent_path());
+      parts.emplace_back(to.string() + ".part");
+      fs::copy_file(fs::path(output.directory) / file, parts.back(),
+                    fs::copy_options::overwrite_existing);
+    }
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  try {
+    agree(problem);
+  } catch (...) {
+    remove_all(parts);
+    throw;
+  }
+  try {
     for (const std::string& file : output.files)
-      copy_whole(fs::path(output.directory) / file, at_prefix(file));
+      fs::rename(at_prefix(file).string() + ".part", at_prefix(file));
   } catch (const std::exception& error) {
     problem = error.what();
   }
   agree(problem);
 }
 
+void ScrRun::store(const Output& output) {
+  agree(shared_file_of(output));
+  if (output.is_output) copy_out(output);
+  try {
+    take(output);
+  } catch (...) {
+    if (output.is_output) remove_all(at_prefix(output.files));
+    throw;
+  }
+}
+
 void ScrRun::take(const Output& output) {
   const int level = output.is_output ? DIAPAUSE_L4 : configuration_.level_of(last_version_ + 1);
   std::string name = output.name;
   const Blocks blocks{{kNameRegion, {name.data(), name.size(), 1, DIAPAUSE_BYTES}}};
-  job_->checkpoint_files(blocks, last_version_ + 1, level, true);
+  const LastVersion before = job_->last();
+  std::string problem;
+  try {
+    job_->checkpoint_files(blocks, last_version_ + 1, level, true);
+    job_->wait_if_only_calls_advance();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  try {
+    agree(problem);
+  } catch (...) {
+    withdraw(last_version_ + 1, before);
+    throw;
+  }
   ++last_version_;
   ++checkpoints_;
   if (dropped_.erase(name) != 0) save_dropped();
-  job_->wait_if_only_calls_advance();
   last_end_s_ = monotonic_s();
   cost_s_ += last_end_s_ - output.started_s;
+}
+
+// A dataset that the program was told has failed is gone: the levels that it has reached do not
+// count. A version without a name takes its place.
+void ScrRun::withdraw(std::uint64_t version, const LastVersion& before) {
+  try {
+    job_->withdraw(version, before);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "scr: the dataset that failed could not be removed: %s\n", error.what());
+  }
 }
 
 // ---- when -----------------------------------------------------------------------------------
@@ -314,8 +363,8 @@ std::string ScrRun::stored_name() {
 std::optional<ScrRun::Checkpoint> ScrRun::newest_below(std::uint64_t at_most,
                                                        const std::string& wanted) {
   while (const auto found = job_->find(at_most)) {
-    const std::string name = stored_name();
-    const bool is_wanted = wanted.empty() || name == wanted;
+    const std::string name = stored_name();  // empty where a dataset was withdrawn
+    const bool is_wanted = !name.empty() && (wanted.empty() || name == wanted);
     if (is_wanted && dropped_.count(name) == 0) return Checkpoint{found->version, name};
     if (found->version == 0) break;
     at_most = found->version - 1;

@@ -68,10 +68,13 @@ class ScrRun {
 
   std::string below_prefix(const std::string& name) const;
   std::filesystem::path at_prefix(const std::string& file) const;
+  std::vector<std::filesystem::path> at_prefix(const std::set<std::string>& files) const;
   std::string problem_of(const Output& output, bool is_valid) const;
   std::string shared_file_of(const Output& output) const;
   void copy_out(const Output& output) const;
+  void store(const Output& output);
   void take(const Output& output);
+  void withdraw(std::uint64_t version, const LastVersion& before);
   bool is_due_here(double now_s) const;
   bool is_near_the_end_here() const;
 

@@ -14,6 +14,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
+from broken_tiers import launcher_with_small_tmpfs  # noqa: E402
 from harness import Place, Skip, exit_status_of, expect, expect_equal, parser_of  # noqa: E402
 
 FOREVER = 1_000_000_000
@@ -226,6 +227,22 @@ def scrs_functions_do_what_programs_lean_on(site):
                 shutil.rmtree(place.memory)
             place.run("scr_functions", part, environment=environment,
                       messages=(*MPI_NOTICE, "^scr: "))
+
+
+def a_dataset_of_scr_that_failed_is_offered_to_no_restart(site):
+    """The prefix directory fills up, with checkpoints that bypass the cache and without."""
+    for bypass in (1, 0):
+        with Place(site, ranks=RANKS) as place:
+            prefix = place.path / "prefix"
+            prefix.mkdir()
+            both = 'for part in begin continue; do "$@" $part || exit; done'
+            place.launcher = [*launcher_with_small_tmpfs(prefix), "sh", "-c",
+                              f"cd {prefix} && {both}", "sh", site.mpiexec]
+            place.run("scr_full", messages=(*MPI_NOTICE, "^scr: ", "^diapause: ", "full"),
+                      environment=NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory),
+                                           "SCR_PREFIX": str(prefix), "SCR_FLUSH": "1",
+                                           "SCR_CACHE_SIZE": "9", "SCR_PREFIX_SIZE": "9",
+                                           "SCR_CACHE_BYPASS": str(bypass)})
 
 
 def habits_of_scr_programs_do_no_harm(site):
