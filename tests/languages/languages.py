@@ -19,8 +19,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
 from harness import (  # noqa: E402
-    MPI_ENVIRONMENT, Place, Skip, exit_status_of, expect, expect_equal, kill_twice_and_compare,
-    killed_and_continued, parser_of)
+    FOREVER, MPI_ENVIRONMENT, Place, Skip, exit_status_of, expect, expect_equal,
+    kill_twice_and_compare, killed_and_continued, newest_version, parser_of)
 
 REPOSITORY = HERE.parents[1]
 PYTHON = "/usr/bin/python3"  # packages of the system are for its own Python
@@ -48,6 +48,42 @@ def fortran_variables_of_every_type_come_back(site):
 def cpp_values_of_every_kind_come_back(site):
     with Place(site, ranks=0) as place:
         place.run("cpp_types")
+
+
+def files_end_the_same(site, program):
+    """Its files are all that a version holds. It is killed three times at each level, loses what
+    the level survives the loss of, and ends with what an undisturbed run computes."""
+    for level, lost in ((2, (1,)), (3, (0,)), (4, range(3))):
+        groups = {"group_nodes": 3}
+        with Place(site, ranks=3, level3=groups, **{"async": {"mode": "thread"}}) as place:
+            for _ in range(3):
+                before = newest_version(place, "killed")
+                run = place.start(program, "killed", level, FOREVER, "never")
+                run.wait_for(lambda: newest_version(place, "killed") > before + 40,
+                             "versions of a running job")
+                run.kill("killed", rank=2)
+                run.be_killed()
+                for node in lost:
+                    for path in place.memory.glob(f"killed-*/node{node}"):
+                        shutil.rmtree(path)
+            steps = newest_version(place, "killed") + 203
+            for name in ("killed", "alone"):
+                place.run(program, name, level, steps, name)
+            restarts = [event["version"] for event in place.events("killed", "restart")]
+            expect(len(restarts) == 3 and min(restarts) > 20,
+                   f"level {level}: restarted from {restarts}")
+            killed, alone = ((place.path / name).read_text() for name in ("killed", "alone"))
+            expect_equal(killed, alone, f"result of {program} at level {level}")
+
+
+def a_solver_in_c_with_files_of_its_own_ends_the_same(site):
+    files_end_the_same(site, "files_solver")
+
+
+def a_solver_in_fortran_with_files_of_its_own_ends_the_same(site):
+    if not (site.programs / "fortran_files_solver").exists():
+        raise Skip("there is no Fortran compiler, or no module mpi_f08")
+    files_end_the_same(site, "fortran_files_solver")
 
 
 def thousands_of_files_and_one_of_2_gib_come_back_from_every_level(site):
