@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "../common/ini.hpp"
+#include "../common/places.hpp"
 #include "../common/settings.hpp"
 
 namespace diapause::drop_in {
@@ -92,6 +93,10 @@ class Keys {
     return path_ + ": [" + section + "] " + key;
   }
   const Ini& ini() const { return ini_; }
+  // The directory that the key names, which is made if it is not there.
+  std::string directory(const std::string& key) const {
+    return own_directory(text("basic", key), name("basic", key));
+  }
 
  private:
   std::string path_;
@@ -196,11 +201,11 @@ void set_levels(const Keys& keys, const Topology& topology, Settings& settings) 
 FtiSharedConfiguration read_shared(const Keys& keys) {
   FtiSharedConfiguration shared;
   shared.is_enabled = true;
-  shared.directory =
-      keys.ini().get("basic", "h5_single_file_dir").value_or(keys.text("basic", "glbl_dir"));
+  const bool has_own = keys.ini().get("basic", "h5_single_file_dir").has_value();
+  shared.directory = keys.directory(has_own ? "h5_single_file_dir" : "glbl_dir");
   shared.prefix = keys.ini().get("basic", "h5_single_file_prefix").value_or("VPR-h5");
   Settings settings;
-  settings.set("local.path", keys.text("basic", "ckpt_dir"));
+  settings.set("local.path", keys.directory("ckpt_dir"));
   settings.set("global.path", shared.directory);
   settings.set("capture.strategy", "copy");
   if (keys.is_on("basic", "h5_single_file_keep")) settings.set("level4.keep", kEveryVersion);
@@ -216,12 +221,12 @@ std::string remark_on_shared(const FtiSharedConfiguration& shared) {
 
 std::string settings_of(const Keys& keys, const Topology& topology) {
   Settings settings;
-  settings.set("local.path", keys.text("basic", "ckpt_dir"));
-  settings.set("global.path", keys.text("basic", "glbl_dir"));
+  settings.set("local.path", keys.directory("ckpt_dir"));
+  settings.set("global.path", keys.directory("glbl_dir"));
   settings.set("async.mode", keys.flag("basic", "head") ? "rank" : "thread");
   // The program may free its memory after the call.
   settings.set("capture.strategy", keys.is_on("basic", "enable_dcp") ? "incremental" : "copy");
-  settings.set_none("deadline.signals");  // the program does not ask whether it has to stop
+  settings.set_none("deadline.signals");         // the program does not ask whether it has to stop
   set_schedule(keys, settings);
   set_levels(keys, topology, settings);
   return settings.text();
@@ -250,9 +255,7 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   check_io_mode(keys, has_shared);
   FtiConfiguration configuration;
   configuration.remarks = remarks_on(keys.ini(), path);
-  configuration.settings = settings_of(keys, read_topology(keys, ranks));
-  configuration.local_dir = keys.text("basic", "ckpt_dir");
-  configuration.global_dir = keys.text("basic", "glbl_dir");
+  const Topology topology = read_topology(keys, ranks);
   configuration.verbosity = keys.number("basic", "verbosity", 2, 1, 3);
   configuration.failure = keys.number("restart", "failure", 0, 0, 3);
   const bool begins_with_shared = configuration.failure == 3;
@@ -262,10 +265,6 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   }
   if (configuration.failure != 0 && !begins_with_shared)
     configuration.execution_id = keys.text("restart", "exec_id");
-  if (has_shared) {
-    configuration.shared = read_shared(keys);
-    configuration.remarks.push_back(remark_on_shared(configuration.shared));
-  }
   configuration.has_heads = keys.flag("basic", "head");
   configuration.keeps_heads_alive = keys.is_on("basic", "keep_heads_alive");
   configuration.keeps_last = keys.flag("basic", "keep_last_ckpt");
@@ -276,6 +275,14 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
                          keys.number("injection", "position", 0, 0, 63),
                          keys.number("injection", "number", 0, 0, kMost),
                          keys.number("injection", "frequency", 0, -1, kMost)};
+  // Directories are made when all keys have been read.
+  configuration.settings = settings_of(keys, topology);
+  configuration.local_dir = keys.text("basic", "ckpt_dir");
+  configuration.global_dir = keys.directory("glbl_dir");
+  if (has_shared) {
+    configuration.shared = read_shared(keys);
+    configuration.remarks.push_back(remark_on_shared(configuration.shared));
+  }
   return configuration;
 }
 

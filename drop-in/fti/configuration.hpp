@@ -19,7 +19,7 @@ struct FtiSharedConfiguration {
 struct FtiConfiguration {
   std::string settings;    // text for Diapause
   std::string local_dir;   // value of `ckpt_dir`
-  std::string global_dir;  // value of `glbl_dir`
+  std::string global_dir;  // the directory that `glbl_dir` leads to
   int verbosity = 2;       // 1: everything, 2: what happens, 3: errors only
   // 0: a fresh start, 1: a restart, 2: a restart from what was kept, 3: one that begins with the
   // global datasets of a job of any number of ranks.

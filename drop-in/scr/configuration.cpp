@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "../common/ini.hpp"
+#include "../common/places.hpp"
 #include "../common/settings.hpp"
 #include "diapause/diapause.h"
 
@@ -46,7 +47,8 @@ int level_of_type(const std::string& type, const std::string& where) {
 // them.
 struct Redundancy {
   std::vector<ScrConfiguration::Scheme> schemes;
-  std::string cache;  // the directory on nodes
+  std::string cache;      // where nodes have their own, as it is named
+  std::string directory;  // the directory that it leads to; empty for that of Diapause
   long group_nodes = 8;
   long parity = 1;
 };
@@ -111,34 +113,33 @@ long versions_in(const std::string& cache, const ScrSettings& settings) {
   return settings.number("SCR_CACHE_SIZE", 1, 1);
 }
 
-bool is_cache_on_disk(const Redundancy& redundancy) {
-  const bool is_in_memory = redundancy.cache.rfind(std::string(kInMemory) + "/", 0) == 0;
-  return !is_in_memory && redundancy.cache != kInMemory;
+bool is_in_memory(const std::string& cache) {
+  return cache.rfind(std::string(kInMemory) + "/", 0) == 0;
 }
+
+bool is_on_disk(const std::string& cache) { return !is_in_memory(cache) && cache != kInMemory; }
 
 // Checkpoints that bypass the cache are in the prefix directory alone, as far as users know. What
 // is in a cache in memory is what they rely on.
 std::vector<std::string> directories_of(const ScrConfiguration& configuration,
                                         const Redundancy& redundancy) {
-  const std::string prefix = configuration.prefix + "/.scr";
+  const std::string& hidden = configuration.hidden;
   const auto bypasses = [](const auto& scheme) { return scheme.level == DIAPAUSE_L4; };
-  if (std::all_of(redundancy.schemes.begin(), redundancy.schemes.end(), bypasses)) return {prefix};
-  if (is_cache_on_disk(redundancy)) return {prefix, redundancy.cache};
+  if (std::all_of(redundancy.schemes.begin(), redundancy.schemes.end(), bypasses)) return {hidden};
+  if (is_on_disk(redundancy.cache)) return {hidden, redundancy.directory};
   return {};
 }
 
 std::string settings_text(const ScrConfiguration& configuration, const Redundancy& redundancy,
                           const ScrSettings& settings) {
   Settings ours;
-  const bool is_in_memory = redundancy.cache.rfind(std::string(kInMemory) + "/", 0) == 0;
-  const bool is_on_disk = is_cache_on_disk(redundancy);
-  if (is_in_memory) ours.set("memory.path", redundancy.cache);
-  if (is_on_disk) ours.set("local.path", redundancy.cache);
-  ours.set("global.path", configuration.prefix + "/.scr");
+  if (is_in_memory(redundancy.cache)) ours.set("memory.path", redundancy.directory);
+  if (is_on_disk(redundancy.cache)) ours.set("local.path", redundancy.directory);
+  ours.set("global.path", configuration.hidden);
   ours.set("capture.strategy", "copy");
   ours.set_none("deadline.signals");  // the program does not ask whether it got one
   for (const char* const level : {"level1", "level2", "level3"}) {
-    if (is_on_disk) ours.set(std::string(level) + ".tier", "local");
+    if (is_on_disk(redundancy.cache)) ours.set(std::string(level) + ".tier", "local");
     ours.set(std::string(level) + ".keep", versions_in(redundancy.cache, settings));
   }
   ours.set("level3.group_nodes", redundancy.group_nodes);
@@ -193,10 +194,8 @@ ScrConfiguration scr_configuration(const ScrSettings& settings) {
   const std::filesystem::path prefix = settings.get("SCR_PREFIX").value_or(".");
   configuration.prefix = std::filesystem::weakly_canonical(prefix).string();
   configuration.job_name = name_of_job(settings);
-  const Redundancy redundancy = redundancy_of(settings);
+  Redundancy redundancy = redundancy_of(settings);
   configuration.schemes = redundancy.schemes;
-  configuration.settings = settings_text(configuration, redundancy, settings);
-  configuration.directories = directories_of(configuration, redundancy);
   configuration.flush_every = settings.number("SCR_FLUSH", 10);
   configuration.need_every = settings.number("SCR_CHECKPOINT_INTERVAL", 0);
   configuration.need_after_s = settings.number("SCR_CHECKPOINT_SECONDS", 0);
@@ -204,6 +203,12 @@ ScrConfiguration scr_configuration(const ScrSettings& settings) {
   configuration.halt_before_s = settings.number("SCR_HALT_SECONDS", 0);
   configuration.current = settings.get("SCR_CURRENT");
   configuration.remarks = remarks_on(settings);
+  // Directories are made when all parameters have been read.
+  if (redundancy.cache != kInMemory)
+    redundancy.directory = own_directory(redundancy.cache, "SCR_CACHE_BASE, or STORE of CKPT,");
+  configuration.hidden = own_directory(configuration.prefix + "/.scr", "SCR_PREFIX/.scr");
+  configuration.settings = settings_text(configuration, redundancy, settings);
+  configuration.directories = directories_of(configuration, redundancy);
   return configuration;
 }
 

@@ -18,6 +18,7 @@ struct ScrConfiguration {
   };
 
   std::string prefix;    // an absolute path, in its shortest form
+  std::string hidden;    // the directory `.scr` in it
   std::string job_name;  // name of the job in Diapause
   std::string settings;  // text for Diapause
   // Those whose removal makes users expect a fresh start; none where they expect the cache to stay.

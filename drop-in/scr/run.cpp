@@ -107,7 +107,7 @@ std::uint64_t ScrRun::of_rank_0(std::uint64_t value) const {
 void ScrRun::share_dropped() {
   std::string text;
   if (rank_ == 0) {
-    std::ifstream file(configuration_.prefix + "/.scr/" + configuration_.job_name + ".dropped");
+    std::ifstream file(configuration_.hidden + "/" + configuration_.job_name + ".dropped");
     for (std::string line; std::getline(file, line);) text += line + "\n";
   }
   text.resize(of_rank_0(text.size()));
@@ -121,8 +121,7 @@ void ScrRun::share_dropped() {
 void ScrRun::save_dropped() const {
   std::string problem;
   if (rank_ == 0) {
-    const std::string path =
-        configuration_.prefix + "/.scr/" + configuration_.job_name + ".dropped";
+    const std::string path = configuration_.hidden + "/" + configuration_.job_name + ".dropped";
     std::ofstream file(path + ".part");
     for (const std::string& name : dropped_) file << name << '\n';
     file.close();

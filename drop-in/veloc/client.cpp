@@ -39,9 +39,9 @@ void check_mode(int mode) {
 }  // namespace
 
 VelocClient::VelocClient(MPI_Comm comm, unsigned int id, const std::string& configuration_path)
-    : comm_(comm),
-      rank_(static_cast<int>(id)),
-      configuration_(read_veloc_configuration(configuration_path)) {
+    : comm_(comm), rank_(static_cast<int>(id)) {
+  const auto read = [&] { configuration_ = read_veloc_configuration(configuration_path); };
+  comm_ == MPI_COMM_NULL ? read() : together(comm_, read);
   if (comm_ != MPI_COMM_NULL) MPI_Comm_rank(comm_, &rank_);
   started_s_ = monotonic_s();
   if (rank_ != 0) return;

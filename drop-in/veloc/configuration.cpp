@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "../common/ini.hpp"
+#include "../common/places.hpp"
 #include "../common/settings.hpp"
 
 namespace diapause::drop_in {
@@ -59,6 +60,11 @@ class Keys {
     throw std::runtime_error(name(key) + " is missing");
   }
 
+  // The directory that the key names, which is made if it is not there.
+  std::string directory(const std::string& key) const {
+    return own_directory(needed(key), name(key));
+  }
+
   std::string name(const std::string& key) const {
     return (path_.empty() ? "VELOC's configuration" : path_) + ": " + key;
   }
@@ -105,11 +111,9 @@ std::string async_mode(const Keys& keys) {
 VelocConfiguration read_veloc_configuration(const std::string& path) {
   const Keys keys(path);
   VelocConfiguration configuration;
-  const std::string scratch = keys.needed("scratch");
-  const auto persistent = keys.get("persistent");
+  keys.needed("scratch");
+  auto persistent = keys.get("persistent");
   configuration.has_persistent = persistent.has_value();
-  configuration.directories = {scratch};
-  if (persistent) configuration.directories.push_back(*persistent);
   configuration.persistent_interval_s =
       persistent ? keys.number("persistent_interval", 0, VelocConfiguration::kNever)
                  : VelocConfiguration::kNever;
@@ -120,13 +124,16 @@ VelocConfiguration read_veloc_configuration(const std::string& path) {
   settings.set("async.mode", async_mode(keys));
   settings.set("capture.strategy", "copy");  // the program may free its memory after the call
   settings.set_none("deadline.signals");     // the program does not ask whether it has to stop
-  settings.set("local.path", scratch);
-  settings.set("global.path", persistent.value_or("veloc"));
   for (const char* const level : {"level1", "level2", "level3"}) {
     settings.set(std::string(level) + ".tier", "local");
     settings.set(std::string(level) + ".keep", versions(keys, "scratch_versions"));
   }
   settings.set("level4.keep", versions(keys, "max_versions"));
+  // Directories are made when all keys have been read.
+  configuration.directories = {keys.directory("scratch")};
+  if (persistent) persistent = configuration.directories.emplace_back(keys.directory("persistent"));
+  settings.set("local.path", configuration.directories[0]);
+  settings.set("global.path", persistent.value_or("veloc"));
   configuration.settings = settings.text();
   if (!persistent) {
     configuration.remarks.push_back(

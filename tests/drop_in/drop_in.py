@@ -6,6 +6,7 @@ drop_in.py TEST --programs DIR --mpiexec COMMAND --work DIR [--diapause COMMAND]
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
 """
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -598,6 +599,57 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
         expect_equal(run.process.wait(120), 3, "exit status with a directory")
         expect(f"{place.path}: this is a directory" in run.stderr.read_text(),
                "no message says that it is a directory")
+
+
+def solvers(place):
+    """(words that start a solver of each of the three, the keys that name its directories)"""
+    yield (("fti_solver", fti_configuration(place, "shared.fti", keep_last_ckpt=1), 1, 100, "result"),
+           ("ckpt_dir", "glbl_dir"))
+    yield (("veloc_solver", veloc_configuration(place), "shared", 100, "result"),
+           ("scratch", "persistent"))
+    configuration = scr_configuration(place, SCR_CHECKPOINT_INTERVAL=50, SCR_COPY_TYPE="SINGLE")
+    yield ("scr_solver", configuration, "shared", 100, "result"), ("SCR_CACHE_BASE", "SCR_PREFIX")
+
+
+def what_others_may_write_to_gets_a_directory_of_the_users_own(site):
+    """Like /tmp and the file systems of clusters; and what is named is only a link to it."""
+    for number in range(3):
+        with Place(site, ranks=RANKS) as place:
+            words, _ = list(solvers(place))[number]
+            own = f"diapause-{os.geteuid()}"
+            is_scr = words[0] == "scr_solver"  # its global directory is one in the prefix directory
+            links = [place.local] if is_scr else [place.local, place.path / "global"]
+            for link in links:
+                directory = place.path / f"shared-{link.name}"
+                directory.mkdir()
+                directory.chmod(0o1777)
+                link.symlink_to(directory)
+            place.global_ = place.path / ".scr" if is_scr else place.path / "global" / own
+            restarts = []
+            for _ in range(2):
+                place.run(*words, messages=(*MPI_NOTICE, "level 1 is taken instead"),
+                          environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
+                restarts.append(len(place.events("*", "restart")))
+            expect(restarts[1] == restarts[0] + 1, f"restarts of {words[0]}: {restarts}")
+            for link in links:
+                expect_equal([path.name for path in link.iterdir()], [own], str(link))
+                expect_equal((link / own).stat().st_mode & 0o777, 0o700, "its mode")
+
+
+def what_cannot_be_written_to_is_told_at_the_beginning(site):
+    with Place(site, ranks=RANKS) as place:
+        (place.path / "file").touch()
+        for words, keys in solvers(place):
+            whole = words[1].read_text()
+            for key in keys:
+                words[1].write_text("".join(
+                    f"{key} = {place.path / 'file' / 'inside'}\n" if line.startswith(f"{key} ") else line
+                    for line in whole.splitlines(keepends=True)))
+                run = place.start(*words, environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
+                expect_equal(run.process.wait(120), 3, f"exit status of {words[0]} with {key}")
+                said = run.stderr.read_text()
+                expect(key in said and "nothing can be written there" in said,
+                       f"{key}: no message names it: {said}")
 
 
 BEGINNINGS = ("a_", "an_", "velocs_", "ftis_", "scrs_", "runs_", "what_", "habits_", "very_")

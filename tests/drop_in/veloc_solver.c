@@ -22,7 +22,12 @@ int main(int argc, char** argv) {
   const int steps = atoi(argv[3]);
   int step = 0;
   MPI_Init(&argc, &argv);
-  if (VELOC_Init(MPI_COMM_WORLD, argv[1]) != VELOC_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 3);
+  if (VELOC_Init(MPI_COMM_WORLD, argv[1]) != VELOC_SUCCESS) {
+    MPI_Barrier(MPI_COMM_WORLD); /* on all ranks; a launcher that is told to abort may drop what
+                                    rank 0 has said */
+    MPI_Finalize();
+    return 3;
+  }
   double* field = calloc(kCells, sizeof *field);
   VELOC_Mem_protect(0, &step, 1, sizeof step);
   VELOC_Mem_protect(1, field, kCells, sizeof *field);
