@@ -226,6 +226,7 @@ std::string settings_of(const Keys& keys, const Topology& topology) {
   settings.set("async.mode", keys.flag("basic", "head") ? "rank" : "thread");
   // The program may free its memory after the call.
   settings.set("capture.strategy", keys.is_on("basic", "enable_dcp") ? "incremental" : "copy");
+  settings.set("finish.directories", "remove");  // no other execution will have the same name
   settings.set_none("deadline.signals");         // the program does not ask whether it has to stop
   set_schedule(keys, settings);
   set_levels(keys, topology, settings);

@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 4> kCodecMethods{"none", "lz4", "zstd", "
 constexpr std::array<std::string_view, 2> kCodecGoals{"time", "energy"};
 constexpr std::array<std::string_view, 3> kAsyncModes{"off", "thread", "rank"};
 constexpr std::array<std::string_view, 3> kFinishKeep{"nothing", "last", "all"};
+constexpr std::array<std::string_view, 2> kFinishDirectories{"keep", "remove"};
 constexpr std::array<std::string_view, 3> kScheduleGoals{"time", "energy", "mixed"};
 constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
 constexpr std::array<std::string_view, 3> kThrottlePolicies{"off", "fixed", "measured"};
@@ -259,6 +260,9 @@ std::vector<Key> make_keys() {
   add_failures(keys);
   add_choice({"finish", "keep", [](Draft& draft) { return ChoiceRef(draft.settings.finish_keep); }},
              kFinishKeep, keys);
+  add_choice({"finish", "directories",
+              [](Draft& draft) { return ChoiceRef(draft.settings.finish_directories); }},
+             kFinishDirectories, keys);
   add_capture(keys);
   add_codec(keys);
   add_deadline(keys);

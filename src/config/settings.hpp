@@ -100,6 +100,9 @@ enum class AsyncMode { off, thread, rank };
 // everything, as after a close.
 enum class FinishKeep { nothing, last, all };
 
+// What becomes of the directories that a finished job has on its nodes.
+enum class FinishDirectories { keep, remove };
+
 // The action of a checkpoint when no more versions may be in flight.
 enum class WhenFull { wait, skip };
 
@@ -178,6 +181,7 @@ struct Settings {
   AutoSchedule auto_schedule;
   FailureSettings failures;
   FinishKeep finish_keep = FinishKeep::nothing;
+  FinishDirectories finish_directories = FinishDirectories::keep;
   double lock_wait_s = 60;  // so long it waits for an earlier run of this job to release its locks
   CaptureSettings capture;
   CodecSettings codec;

@@ -51,6 +51,11 @@ Status Tier::lock(const std::string& holder, double wait_s) {
   return {};
 }
 
+Status Tier::leave(const std::string& node) {
+  unlock();  // some locks are files of their own, which their holder removes
+  return of_job_.remove_child(node);
+}
+
 Status Tier::clear_spares() const {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> left, spare_.list());
   for (const sys::DirectoryEntry& entry : left) {

@@ -106,6 +106,9 @@ class Tier {
   // twice.
   void succeed(Tier before);
   void unlock() { lock_.reset(); }
+  // Removes the directory of this node, which the tier was opened with, and the lock in it. Nothing
+  // can be done with the tier then.
+  Status leave(const std::string& node);
 
   // A file that another rank has acquired, to write a part of it: Slot::name() there.
   Result<sys::File> open_spare(const std::string& name) const;

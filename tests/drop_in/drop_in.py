@@ -446,6 +446,19 @@ def an_fti_program_goes_on_from_what_the_last_run_kept(site):
         expect_equal(len(place.events(f"fti-{execution}", "restart")), before + 1, "restarts")
 
 
+def an_fti_program_that_has_finished_leaves_its_ledger_alone(site):
+    """Each execution has a name of its own: nothing else of it can be of use again."""
+    for keys in ({}, {"head": 1, "node_size": RANKS + 1, "group_size": 1}):
+        with Place(site, ranks=RANKS + keys.get("head", 0)) as place:
+            configuration = fti_configuration(place, "config.fti", **keys)
+            place.run("fti_solver", configuration, 1, 100, "result",
+                      environment=fti_environment(place), messages=MPI_NOTICE)
+            left = [str(path) for tier in (place.memory, place.local)
+                    for path in tier.rglob("*")]
+            expect_equal(left, [], "paths on the nodes")
+            expect_equal(len(list(place.global_.glob("fti-*/ledger.jsonl"))), 1, "ledgers")
+
+
 def an_fti_program_that_has_lost_everything_is_told_so(site):
     with Place(site, ranks=RANKS) as place:
         configuration = fti_configuration(place, "lost.fti",

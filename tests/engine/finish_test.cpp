@@ -1,4 +1,5 @@
 // A job that its program has finished: what goes, what stays, and how the next start begins.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,8 @@
 namespace diapause::test_support {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -123,8 +126,36 @@ TEST(Finish, HoldsForNodesThatWereNotThere) {
   EXPECT_THAT(files_matching(disk, "/v230-"), IsEmpty());
 }
 
-TEST(Finish, CutShortAtAnyCallEitherHasFinishedOrHasLostNothing) {
-  const Shape shape = small();
+TEST(Finish, LeavesNothingOnTheNodesOfAJobWhoseNameIsUsedOnce) {
+  for (const char* const keep : {"nothing", "last"}) {
+    const Shape shape =
+        small(fmt::format("[finish]\ndirectories = \"remove\"\nkeep = \"{}\"\n", keep));
+    VolatileDisk disk;
+    ASSERT_TRUE(finish_job(disk, shape, {{1, 4}, {2, 3}}));
+    EXPECT_THAT(files_matching(disk, "/memory/"), IsEmpty());
+    EXPECT_THAT(files_matching(disk, "/local/"), IsEmpty());
+    EXPECT_THAT(files_matching(disk, "/ledger.jsonl"), Not(IsEmpty()));
+    // The name can be used again all the same.
+    expect_fresh_start(disk, shape);
+    checkpoint_job(disk, shape, {{1, 1}});
+    EXPECT_EQ(restart_job(disk, shape).version, 1U);
+  }
+}
+
+TEST(Finish, LeavesTheDirectoriesOfNodesThatWereNotThere) {
+  Shape monday = small("[finish]\ndirectories = \"remove\"\n");
+  monday.node_names = {"a", "b"};
+  Shape tuesday = monday;
+  tuesday.node_names = {"c", "d"};
+  VolatileDisk disk;
+  checkpoint_job(disk, monday, {{230, 1}});
+  ASSERT_TRUE(finish_job(disk, tuesday, {{70, 4}}));
+  EXPECT_THAT(files_matching(disk, "/memory/"),
+              Each(AnyOf(HasSubstr("/a/"), HasSubstr("/b/"), HasSubstr("/identity"))));
+  expect_fresh_start(disk, monday);
+}
+
+void cut_short_at_any_call(const Shape& shape) {
   for (std::uint64_t call = 0;; call += 3) {
     VolatileDisk disk;
     checkpoint_job(disk, shape, {{1, 4}, {2, 3}});
@@ -138,11 +169,16 @@ TEST(Finish, CutShortAtAnyCallEitherHasFinishedOrHasLostNothing) {
         << "stopped at call " << call << ": "
         << (restarted.status ? std::to_string(restarted.version)
                              : restarted.status.error().message);
-    if (!is_over && !HasFailure()) continue;
+    if (!is_over && !::testing::Test::HasFailure()) continue;
     EXPECT_TRUE(finished && is_fresh);
     EXPECT_GT(call, 30U) << "the sweep did not sweep";
     return;
   }
+}
+
+TEST(Finish, CutShortAtAnyCallEitherHasFinishedOrHasLostNothing) {
+  cut_short_at_any_call(small());
+  cut_short_at_any_call(small("[finish]\ndirectories = \"remove\"\n"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/job/identity.hpp"
 #include "engine/node/node_engine.hpp"
 #include "store/names.hpp"
 
@@ -69,7 +70,46 @@ Status NodeEngine::finish() {
     if (removed) removed = tier->directory().remove_file(store::kRanksName);
     if (mine) mine = std::move(removed);
   }
-  return agree(context, mine);
+  DIAPAUSE_TRY(agree(context, mine));
+  return context.settings.finish_directories == config::FinishDirectories::remove ? leave_nodes()
+                                                                                  : Status();
+}
+
+namespace {
+
+// Removes the job's directory of a tier if no node has anything in it. Nodes that share a directory
+// do this at the same time: whoever comes last finds nothing.
+Status remove_if_empty(const Context& context, const std::string& root) {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory tier,
+                      sys::Directory::open_private(context.kernel, root));
+  const auto job = tier.open_child(context.job_key());
+  if (!job) return job.error().code == Code::not_found ? Status() : fail(job.error());
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> left, job->list());
+  const bool has_nodes = std::ranges::any_of(
+      left, [](const sys::DirectoryEntry& entry) { return entry.is_directory; });
+  return has_nodes ? Status() : tier.remove_child(context.job_key());
+}
+
+}  // namespace
+
+// What a killed process leaves here is harmless, because the mark is there.
+Status NodeEngine::leave_nodes() {
+  const Context& context = context_;
+  const auto on_each = [&](auto&& act) {
+    Status mine;
+    for (const config::TierKind kind : kNodeTiers) {
+      store::Tier* const tier = context.tiers.find(kind);
+      if (tier == nullptr || !context.acts_for(kind)) continue;
+      Status done = act(*tier);
+      if (mine) mine = std::move(done);
+    }
+    return agree(context, mine);
+  };
+  const std::string& node = context.topology.node_names[context.topology.node];
+  DIAPAUSE_TRY(on_each([&](store::Tier& tier) { return tier.leave(node); }));
+  return on_each([&](const store::Tier& tier) {
+    return remove_if_empty(context, root_of(context.settings, tier.kind()));
+  });
 }
 
 // Removes remains of a job that was finished: on nodes that were not part of it then, or because

@@ -96,7 +96,8 @@ class NodeEngine {
   }
 
   // Ends the job: no later start begins from its versions, and they are removed, except as
-  // finish.keep says. Only destruction may follow. Collective.
+  // finish.keep says, and the directories on the nodes as finish.directories says. Only destruction
+  // may follow. Collective.
   Status finish();
 
   void reject(const format::VersionId& version) { catalogue_.reject(version); }
@@ -137,6 +138,7 @@ class NodeEngine {
 
   // ---- finish (finish.cpp)
   Result<store::FinishedMark> mark_of_end() const;
+  Status leave_nodes();
 
   // ---- steps (node_engine.cpp)
   // The parts of the present step that the account lists as phases of their own.
