@@ -44,6 +44,10 @@ void check_name(const std::string& name) {
                 std::to_string(SCR_MAX_FILENAME));
 }
 
+void check_is_named(const std::string& name) {
+  if (name.empty()) throw Failure("the name of a dataset is missing");
+}
+
 }  // namespace
 
 ScrRun::ScrRun(const ScrParameters& of_program) {
@@ -153,6 +157,8 @@ std::vector<fs::path> ScrRun::at_prefix(const std::set<std::string>& files) cons
 }
 
 std::string ScrRun::route(const std::string& name) {
+  if (name.size() >= SCR_MAX_FILENAME)
+    throw Failure("the name of a file is longer than SCR_MAX_FILENAME allows");
   if (!output_ && restart_directory_.empty()) return name;
   const std::string file = below_prefix(name);
   fs::path path;
@@ -413,6 +419,7 @@ void ScrRun::complete_restart(bool is_valid) {
 void ScrRun::restart_from(const std::string& name) {
   if (!restart_directory_.empty() || output_)
     throw Failure("SCR_Current is called outside of datasets and restarts");
+  check_is_named(name);
   const auto found = newest_below(DIAPAUSE_NEWEST, name);
   if (!found) throw Failure("there is no checkpoint " + name);
   candidate_ = found;
@@ -420,6 +427,7 @@ void ScrRun::restart_from(const std::string& name) {
 }
 
 void ScrRun::drop(const std::string& name) {
+  check_is_named(name);
   check_name(name);
   dropped_.insert(name);
   save_dropped();

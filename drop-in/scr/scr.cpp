@@ -49,6 +49,17 @@ int in_run(Call call) {
   });
 }
 
+// Answers a question by a flag. All ranks ask, also one that has no flag.
+template <class Question>
+int ask(int* flag, Question question) {
+  if (flag != nullptr) *flag = 0;
+  return in_run([&](ScrRun& r) {
+    const bool is_so = question(r);
+    if (flag == nullptr) throw std::runtime_error("there is no address for the flag");
+    *flag = is_so ? 1 : 0;
+  });
+}
+
 // The library never gives out more than SCR_MAX_FILENAME bytes.
 void give(const std::string& text, char* to) {
   if (to != nullptr) std::memcpy(to, text.c_str(), text.size() + 1);
@@ -101,16 +112,19 @@ const char* SCR_Configf(const char* format, ...) {
 }
 
 int SCR_Route_file(const char* name, char* file) {
-  return in_run([&](ScrRun& r) { give(r.route(text(name)), file); });
+  return in_run([&](ScrRun& r) {
+    if (text(name).empty() || file == nullptr)
+      throw std::runtime_error(
+          "SCR_Route_file needs the name of a file, and an address for its path");
+    give(r.route(name), file);
+  });
 }
 
 int SCR_Have_restart(int* flag, char* name) {
-  *flag = 0;
-  return in_run([&](ScrRun& r) {
+  return ask(flag, [&](ScrRun& r) {
     const auto candidate = r.candidate();
-    if (!candidate) return;
-    *flag = 1;
-    give(*candidate, name);
+    if (candidate) give(*candidate, name);
+    return candidate.has_value();
   });
 }
 
@@ -123,8 +137,7 @@ int SCR_Complete_restart(int valid) {
 }
 
 int SCR_Need_checkpoint(int* flag) {
-  *flag = 0;
-  return in_run([&](ScrRun& r) { *flag = r.is_checkpoint_due() ? 1 : 0; });
+  return ask(flag, [](ScrRun& r) { return r.is_checkpoint_due(); });
 }
 
 int SCR_Start_output(const char* name, int flags) {
@@ -157,8 +170,7 @@ char* SCR_Get_version(void) {
 }
 
 int SCR_Should_exit(int* flag) {
-  *flag = 0;
-  return in_run([&](ScrRun& r) { *flag = r.is_near_the_end() ? 1 : 0; });
+  return ask(flag, [](ScrRun& r) { return r.is_near_the_end(); });
 }
 
 }  // extern "C"

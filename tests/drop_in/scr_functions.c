@@ -121,6 +121,19 @@ static void it_says_when(void) {
   unsetenv("SCR_END_TIME");
 }
 
+static void what_is_missing_is_refused(void) {
+  static char longest[2 * SCR_MAX_FILENAME];
+  char path[SCR_MAX_FILENAME] = "untouched";
+  memset(longest, 'a', sizeof longest - 1);
+  EXPECT(SCR_Have_restart(NULL, NULL) != SCR_SUCCESS && SCR_Should_exit(NULL) != SCR_SUCCESS);
+  EXPECT(SCR_Need_checkpoint(NULL) != SCR_SUCCESS);
+  EXPECT(SCR_Route_file(NULL, path) != SCR_SUCCESS && SCR_Route_file("", path) != SCR_SUCCESS);
+  EXPECT(SCR_Route_file("file", NULL) != SCR_SUCCESS);
+  EXPECT(SCR_Route_file(longest, path) != SCR_SUCCESS && strcmp(path, "untouched") == 0);
+  EXPECT(SCR_Current(NULL) != SCR_SUCCESS && SCR_Current("") != SCR_SUCCESS);
+  EXPECT(SCR_Drop("") != SCR_SUCCESS && SCR_Delete(NULL) != SCR_SUCCESS);
+}
+
 static void begin(void) {
   char path[SCR_MAX_FILENAME];
   int is_there = 7;
@@ -130,6 +143,7 @@ static void begin(void) {
   a_dataset_is_whole_or_not_there();
   output_is_at_its_own_path();
   it_says_when();
+  what_is_missing_is_refused();
   EXPECT(dataset("first", SCR_FLAG_CHECKPOINT, 1) == SCR_SUCCESS && !exists(file_of("first")));
   EXPECT(dataset("second", SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT, 1) == SCR_SUCCESS);
   EXPECT(holds_text(file_of("second"), "second"));
