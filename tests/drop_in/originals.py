@@ -62,7 +62,8 @@ class Originals:
         self.part = arguments.part
         self.headers = [self.prefix / "include", self.prefix]
         self.libraries = libraries
-        self.mpiexec, self.mpi = arguments.mpiexec, arguments.mpi
+        self.mpi = arguments.mpi
+        self.mpiexec = f"mpiexec.{self.mpi}" if self.mpi else "mpiexec"
         self.work = self.programs = pathlib.Path(
             tempfile.mkdtemp(prefix=f"originals-{library}-",
                              dir=arguments.work and arguments.work.resolve()))
@@ -87,10 +88,22 @@ class Originals:
                    f"-Wl,-rpath,{self.prefix}/lib",
                    *(f"-l{name}" for name in (*program.libraries, *self.libraries)), "-lm", "-o",
                    self.work / program.name.replace("/", "-")]
+        self.run_compiler(command)
+        self.check_mpi(command[-1])
+
+    def run_compiler(self, command):
         done = subprocess.run([str(part) for part in command], cwd=self.work, text=True,
                               capture_output=True, check=False)
         errors = [line for line in done.stderr.splitlines() if "rror" in line or "ld: " in line]
         expect(done.returncode == 0, errors[0] if errors else done.stderr)
+
+    @staticmethod
+    def check_mpi(program):
+        """With two MPIs in it a program breaks down in its first call."""
+        loaded = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        mpis = {name for name in ("libmpi.so", "libmpich.so") if name in loaded.stdout}
+        expect(len(mpis) < 2, "it is linked with two MPIs: name the one that Diapause was built "
+               "with by --mpi")
 
     def place(self, ranks, ranks_per_node):
         return Place(self, ranks=ranks, ranks_per_node=ranks_per_node)
@@ -188,8 +201,9 @@ def main(about, library, libraries, programs):
     parser.add_argument("--only", default="", help="only programs with this in their names")
     parser.add_argument("--part", default="", help="only checks with this in their names")
     parser.add_argument("--mpi", default="",
-                        help="as in mpicc.openmpi, where there are several (default: plain mpicc)")
-    parser.add_argument("--mpiexec", default="mpiexec", help="what starts ranks (default: mpiexec)")
+                        help="the MPI that Diapause was built with, where there are several: openmpi "
+                             "or mpich takes mpicc.openmpi and mpiexec.openmpi, or those of mpich "
+                             "(default: plain mpicc and mpiexec)")
     parser.add_argument("--work", type=pathlib.Path,
                         help="where to work (default: the system's temporary directory)")
     arguments = parser.parse_args()
