@@ -616,8 +616,8 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
 
 def solvers(place):
     """(words that start a solver of each of the three, the keys that name its directories)"""
-    yield (("fti_solver", fti_configuration(place, "shared.fti", keep_last_ckpt=1), 1, 100, "result"),
-           ("ckpt_dir", "glbl_dir"))
+    configuration = fti_configuration(place, "shared.fti", keep_last_ckpt=1)
+    yield ("fti_solver", configuration, 1, 100, "result"), ("ckpt_dir", "glbl_dir")
     yield (("veloc_solver", veloc_configuration(place), "shared", 100, "result"),
            ("scratch", "persistent"))
     configuration = scr_configuration(place, SCR_CHECKPOINT_INTERVAL=50, SCR_COPY_TYPE="SINGLE")
@@ -655,9 +655,9 @@ def what_cannot_be_written_to_is_told_at_the_beginning(site):
         for words, keys in solvers(place):
             whole = words[1].read_text()
             for key in keys:
-                words[1].write_text("".join(
-                    f"{key} = {place.path / 'file' / 'inside'}\n" if line.startswith(f"{key} ") else line
-                    for line in whole.splitlines(keepends=True)))
+                wrong = f"{key} = {place.path / 'file' / 'inside'}\n"
+                words[1].write_text("".join(wrong if line.startswith(f"{key} ") else line
+                                            for line in whole.splitlines(keepends=True)))
                 run = place.start(*words, environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
                 expect_equal(run.process.wait(120), 3, f"exit status of {words[0]} with {key}")
                 said = run.stderr.read_text()

@@ -201,9 +201,9 @@ def main(about, library, libraries, programs):
     parser.add_argument("--only", default="", help="only programs with this in their names")
     parser.add_argument("--part", default="", help="only checks with this in their names")
     parser.add_argument("--mpi", default="",
-                        help="the MPI that Diapause was built with, where there are several: openmpi "
-                             "or mpich takes mpicc.openmpi and mpiexec.openmpi, or those of mpich "
-                             "(default: plain mpicc and mpiexec)")
+                        help="the MPI that Diapause was built with, where there are several: "
+                             "openmpi takes mpicc.openmpi and mpiexec.openmpi (default: plain "
+                             "mpicc and mpiexec)")
     parser.add_argument("--work", type=pathlib.Path,
                         help="where to work (default: the system's temporary directory)")
     arguments = parser.parse_args()
