@@ -33,6 +33,11 @@ bool is_known(const std::string& execution_id, const std::string& directory) {
   return false;
 }
 
+void check_level(int level) {
+  if (level < FTI_L1 || level > FTI_L4_H5_SINGLE)
+    throw Failure("there is no level " + std::to_string(level));
+}
+
 std::string region_name(int id, const FtiVariable& variable) {
   const std::string number = std::to_string(id);
   if (!variable.name.empty()) return number + ":" + variable.name;
@@ -212,8 +217,7 @@ int FtiRun::checkpoint(int id, int level) {
 }
 
 int FtiRun::take(Copies& copies, int id, int level) {
-  if (level < FTI_L1 || level > FTI_L4_H5_SINGLE)
-    throw Failure("there is no level " + std::to_string(level));
+  check_level(level);
   if (level == FTI_L4_H5_SINGLE) return take_shared(copies, id);
   Blocks blocks = this->blocks();
   for (auto& [variable_id, copy] : copies)
@@ -304,7 +308,13 @@ void FtiRun::recover() {
   status_ = 0;
 }
 
+void FtiRun::check_has_memory(int id, const FtiVariable& variable) {
+  if (variable.block.data == nullptr && variable.block.bytes() != 0)
+    throw Failure("variable " + std::to_string(id) + " is protected without an address");
+}
+
 void FtiRun::check_fits(int id, const FtiVariable& variable) const {
+  check_has_memory(id, variable);
   const auto stored = stored_.find(id);
   if (stored == stored_.end()) throw Failure("variable " + std::to_string(id) + " is not stored");
   if (stored->second.bytes == variable.block.bytes()) return;
@@ -369,9 +379,15 @@ void* FtiRun::resize(int id, void* data) {
   return resized;
 }
 
-void FtiRun::begin_in_parts(int id, int level) { parts_ = Parts{id, level, {}}; }
+// With a level that there is not, the calls that follow fail, too.
+void FtiRun::begin_in_parts(int id, int level) {
+  parts_ = Parts{id, level, {}};
+  check_level(level);
+}
 
 void FtiRun::add_part(int id) {
+  check_level(parts_->level);
+  check_has_memory(id, variable(id));
   const Block& block = variable(id).block;
   const char* const data = static_cast<const char*>(block.data);
   if (!parts_->data.emplace(id, std::vector<char>(data, data + block.bytes())).second) {

@@ -108,6 +108,7 @@ class FtiRun {
   void note_first();
   static Block placed(const FtiVariable& variable);
   Blocks blocks() const;
+  static void check_has_memory(int id, const FtiVariable& variable);
   void check_fits(int id, const FtiVariable& variable) const;
   void check_staging() const;
   void read_stored_names();

@@ -99,6 +99,13 @@ static void begin(int rank, const char* staged) {
   EXPECT(FTI_AddVarICP(0) == FTI_SCES && FTI_AddVarICP(0) == FTI_NSCS &&
          FTI_AddVarICP(7) == FTI_SCES);
   EXPECT(FTI_FinalizeICP() == FTI_DONE);
+  EXPECT(FTI_InitICP(1, 99, 1) == FTI_NSCS && FTI_AddVarICP(0) == FTI_NSCS &&
+         FTI_FinalizeICP() == FTI_NSCS);
+  EXPECT(FTI_Protect(0, NULL, own_count, FTI_DBLE) == FTI_SCES); /* memory is to follow */
+  EXPECT(FTI_InitICP(1, FTI_L1, 1) == FTI_SCES && FTI_AddVarICP(0) == FTI_NSCS &&
+         FTI_FinalizeICP() == FTI_NSCS);
+  EXPECT(FTI_Checkpoint(1, FTI_L1) == FTI_NSCS);
+  EXPECT(FTI_Protect(0, values, own_count, FTI_DBLE) == FTI_SCES);
 
   char folder[500], from[600], to[600];
   EXPECT(FTI_GetStageDir(folder, 1) == FTI_NSCS &&
@@ -124,6 +131,10 @@ static void go_on(int rank) {
   double* values = malloc(sizeof *values);
   EXPECT(FTI_Protect(0, values, 1, FTI_DBLE) == FTI_SCES);
   EXPECT(FTI_Recover() == FTI_NREC); /* not all is protected, and not of its size */
+  EXPECT(FTI_Protect(0, NULL, own_count, FTI_DBLE) == FTI_SCES);
+  EXPECT(FTI_RecoverVarInit() == FTI_SCES && FTI_RecoverVar(0) == FTI_NREC &&
+         FTI_RecoverVarFinalize() == FTI_SCES);
+  EXPECT(FTI_Protect(0, values, 1, FTI_DBLE) == FTI_SCES);
   values = FTI_Realloc(0, values);
   const int named = FTI_getIDFromString("named");
   EXPECT(FTI_RecoverVarInit() == FTI_SCES && FTI_RecoverVar(named) == FTI_NREC);
