@@ -4,6 +4,7 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -194,8 +195,14 @@ bool VelocClient::checkpoint_end(bool success) {
     open_.reset();
     if (!open.file.empty()) {
       Dated& dated = job_of(open.name);
+      const bool is_written = std::filesystem::exists(open.file);
+      if (success && !is_written) {
+        tell("the file of checkpoint '" + open.name +
+             "' was not written: the program has to write to " + open.file +
+             ", the path that VELOC_Route_file has given");
+      }
       dated.job->checkpoint_files({}, static_cast<std::uint64_t>(open.version), due_level(dated),
-                                  success);
+                                  success && is_written);
       dated.job->wait_if_only_calls_advance();
     } else if (!open.is_taken) {
       if (!success) return;  // what could not be taken is withdrawn

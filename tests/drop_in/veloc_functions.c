@@ -148,6 +148,19 @@ static void what_is_refused_harms_nothing_else(void) {
   VELOC_Mem_clear();
 }
 
+/* The classic mistake is to write to the name that was routed, and not to the path. */
+static void a_file_that_was_not_written_is_no_checkpoint(void) {
+  for (int version = 1; version <= 3; ++version) {
+    char path[VELOC_MAX_NAME];
+    EXPECT(VELOC_Checkpoint_begin("routed", version) == VELOC_SUCCESS);
+    EXPECT(VELOC_Route_file("data", path) == VELOC_SUCCESS);
+    FILE* const file = version == 2 ? NULL : fopen(path, "w");
+    EXPECT(version == 2 || (file != NULL && fputs("data", file) >= 0 && fclose(file) == 0));
+    EXPECT(VELOC_Checkpoint_end(1) == (version == 2 ? VELOC_FAILURE : VELOC_SUCCESS));
+    EXPECT(VELOC_Restart_test("routed", 0) == (version == 2 ? 1 : version));
+  }
+}
+
 int main(int argc, char** argv) {
   EXPECT(argc == 2);
   EXPECT(VELOC_Checkpoint("early", 1) == VELOC_FAILURE);
@@ -159,6 +172,7 @@ int main(int argc, char** argv) {
   memory_may_be_larger_than_what_is_stored_and_not_smaller();
   the_newest_at_or_below_a_number_is_found();
   what_is_refused_harms_nothing_else();
+  a_file_that_was_not_written_is_no_checkpoint();
   EXPECT(VELOC_Finalize(1) == VELOC_SUCCESS);
   EXPECT(VELOC_Finalize(1) == VELOC_FAILURE);
   return 0;
