@@ -177,15 +177,29 @@ std::string ScrRun::route(const std::string& name) {
 
 // ---- output ---------------------------------------------------------------------------------
 
-void ScrRun::start_output(const std::string& name, int flags) {
+void ScrRun::check_start(const std::string& name, int flags) const {
   if (output_) throw Failure("the dataset " + output_->name + " was begun and is not complete");
   if (!restart_directory_.empty()) throw Failure("a restart was begun and is not complete");
   check_name(name);
+  if ((flags & (SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT)) == 0)
+    throw Failure(name + ": a dataset is a checkpoint, output, or both");
+}
+
+// Ranks that went on with different datasets would wait for each other for ever.
+void ScrRun::start_output(const std::string& name, int flags) {
+  const std::uint64_t mine = std::hash<std::string>{}(name + '\n' + std::to_string(flags));
+  std::string problem;
+  if (of_rank_0(mine) != mine)
+    problem = name + ": the name and the flags of a dataset must be the same on all ranks";
+  try {
+    check_start(name, flags);
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(problem);
   Output output{
       name,         (flags & SCR_FLAG_CHECKPOINT) != 0, (flags & SCR_FLAG_OUTPUT) != 0, {}, {},
       monotonic_s()};
-  if (!output.is_checkpoint && !output.is_output)
-    throw Failure(name + ": a dataset is a checkpoint, output, or both");
   if (output.name.empty()) output.name = "scr.dataset." + std::to_string(last_version_ + 1);
   if (output.is_checkpoint) output.directory = job_->begin_files();
   output_ = std::move(output);

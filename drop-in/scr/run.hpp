@@ -60,6 +60,7 @@ class ScrRun {
     std::string name;
   };
 
+  void check_start(const std::string& name, int flags) const;
   // Throws on all ranks if `problem` is not empty on one of them.
   void agree(const std::string& problem) const;
   std::uint64_t of_rank_0(std::uint64_t value) const;

@@ -98,6 +98,16 @@ static void a_dataset_is_whole_or_not_there(void) {
   EXPECT(SCR_Complete_output(1) != SCR_SUCCESS);
 }
 
+/* Programs put the rank into the name of the file, and should not into that of the dataset. */
+static void all_ranks_begin_the_same_dataset(void) {
+  char name[20];
+  snprintf(name, sizeof name, "own.%d", rank);
+  EXPECT(SCR_Start_output(name, SCR_FLAG_CHECKPOINT) != SCR_SUCCESS);
+  EXPECT(SCR_Start_output("mixed", rank == 1 ? SCR_FLAG_OUTPUT : SCR_FLAG_CHECKPOINT) !=
+         SCR_SUCCESS);
+  EXPECT(SCR_Complete_output(1) != SCR_SUCCESS); /* none was begun */
+}
+
 static void output_is_at_its_own_path(void) {
   char path[SCR_MAX_FILENAME];
   EXPECT(dataset("plot", SCR_FLAG_OUTPUT, 1) == SCR_SUCCESS && holds_text(file_of("plot"), "plot"));
@@ -141,6 +151,7 @@ static void begin(void) {
   EXPECT(SCR_Start_restart(path) != SCR_SUCCESS && SCR_Complete_restart(1) != SCR_SUCCESS);
   EXPECT(SCR_Route_file("any/file", path) == SCR_SUCCESS && strcmp(path, "any/file") == 0);
   a_dataset_is_whole_or_not_there();
+  all_ranks_begin_the_same_dataset();
   output_is_at_its_own_path();
   it_says_when();
   what_is_missing_is_refused();
