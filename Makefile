@@ -57,12 +57,18 @@ TESTS := $(addprefix test-,openmpi mpich asan tsan)
 $(PACKAGES): packages-%:
 	@tools/install-packages $*
 
-# Nothing runs the programs of bench/ here, but they have to build.
+# Nothing runs the programs of bench/ here, but they have to build. Another make may build the same preset at the same time.
 $(BUILDS): build-%: packages-test
-	cmake --preset $* -DDIAPAUSE_BUILD_TESTS=ON -DDIAPAUSE_BUILD_BENCH=$(if $(filter openmpi,$*),ON,OFF)
+	mkdir -p build && exec 9> build/$*.lock && flock 9 && \
+	cmake --preset $* -DDIAPAUSE_BUILD_TESTS=ON -DDIAPAUSE_BUILD_BENCH=$(if $(filter openmpi,$*),ON,OFF) && \
 	cmake --build build/$* --parallel $(JOBS) $(addprefix --target ,$(TARGETS_$*))
 
+# Tests of several processes leave the processors idle for a quarter of their time, in which the other presets are built.
+OTHERS := $(wordlist 2,$(words $(PRESETS)),$(PRESETS))
+BUILD_OTHERS = nice -n 19 $(MAKE) --no-print-directory $(OTHERS:%=build-%) PRESETS= > build/others.log 2>&1 &
+
 $(TESTS): test-%: build-%
+	$(if $(filter $(firstword $(PRESETS)),$*),$(if $(OTHERS),$(BUILD_OTHERS)))
 	ctest --test-dir build/$* --parallel $(or $(TEST_JOBS_$*),$(TEST_JOBS)) --repeat $(REPEAT) --output-on-failure --no-tests=error --timeout 900 \
 	  $(SELECT_$*) $(EXCLUDE_$*) --label-exclude '$(if $(filter $(firstword $(PRESETS)),$*),^long$$,^(long|tidy|once)$$)' | tee build/$*/ctest.log
 
