@@ -59,18 +59,18 @@ def files_end_the_same(site, program):
             for _ in range(3):
                 before = newest_version(place, "killed")
                 run = place.start(program, "killed", level, FOREVER, "never")
-                run.wait_for(lambda: newest_version(place, "killed") > before + 40,
+                run.wait_for(lambda: newest_version(place, "killed") > before + 12,
                              "versions of a running job")
                 run.kill("killed", rank=2)
                 run.be_killed()
                 for node in lost:
                     for path in place.memory.glob(f"killed-*/node{node}"):
                         shutil.rmtree(path)
-            steps = newest_version(place, "killed") + 203
+            steps = newest_version(place, "killed") + 43
             for name in ("killed", "alone"):
                 place.run(program, name, level, steps, name)
             restarts = [event["version"] for event in place.events("killed", "restart")]
-            expect(len(restarts) == 3 and min(restarts) > 20,
+            expect(len(restarts) == 3 and min(restarts) > 4,
                    f"level {level}: restarted from {restarts}")
             killed, alone = ((place.path / name).read_text() for name in ("killed", "alone"))
             expect_equal(killed, alone, f"result of {program} at level {level}")
