@@ -145,18 +145,14 @@ void Mail::take(std::uint32_t peer, Link& link) {
 void Mail::lose(std::uint32_t peer, const Error& why) {
   const auto found = links_.find(peer);
   if (found == links_.end()) return;
-  const bool has_left = found->second->is_leaving;
+  const bool was_leaving = found->second->is_leaving;
   set_.remove(found->second->stream.fd());
   links_.erase(found);
-  const Error gone{Code::comm, fmt::format("{} cannot be reached: {}", names_[peer],
-                                           has_left ? "its agent has ended" : why.message.c_str())};
-  if (!gone_) gone_ = gone;
-  if (has_left) {
-    left_.emplace(peer, gone);
-    return;
-  }
-  if (!lost_) lost_ = gone;
-  note_end_of_round(round_, *lost_);
+  const Error gone{Code::comm,
+                   fmt::format("{} cannot be reached: {}", names_[peer],
+                               was_leaving ? "its agent has ended" : why.message.c_str())};
+  gone_.push_back({peer, gone, was_leaving});
+  if (!was_leaving) note_end_of_round(round_, gone);
 }
 
 // Sends and receives what is possible. Returns whether anything was.
@@ -178,11 +174,10 @@ bool Mail::pump(int most_ms) {
 Status Mail::trouble(std::span<const std::uint32_t> needed) const {
   if (const auto found = given_up_.find(round_); found != given_up_.end())
     return fail(found->second);
-  if (lost_) return fail(*lost_);
-  for (const std::uint32_t peer : needed) {
-    if (const auto found = left_.find(peer); found != left_.end()) return fail(found->second);
-  }
-  return {};
+  const auto lacking = std::ranges::find_if(gone_, [&](const Gone& one) {
+    return !one.was_leaving || std::ranges::find(needed, one.peer) != needed.end();
+  });
+  return lacking == gone_.end() ? Status{} : fail(lacking->why);
 }
 
 bool Mail::is_flushed() const {

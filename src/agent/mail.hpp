@@ -77,9 +77,8 @@ class Mail {
   // waited for.
   Result<std::vector<ByteVector>> transfer(std::span<const Post> posts,
                                            std::span<const std::uint32_t> from);
-  // Returns the error of the first agent that has gone or cannot be reached; nullopt if there is
-  // none.
-  const std::optional<Error>& lost() const { return gone_; }
+  // Returns the error of the first agent that has gone or cannot be reached; null if there is none.
+  const Error* lost() const { return gone_.empty() ? nullptr : &gone_.front().why; }
 
  private:
   struct Head {
@@ -129,9 +128,12 @@ class Mail {
   // The keys are round and sender.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> boxes_;
   std::map<std::uint32_t, Error> given_up_;  // for each round
-  std::map<std::uint32_t, Error> left_;      // agents that said that they leave, by number
-  std::optional<Error> lost_;                // of the first that went without a word
-  std::optional<Error> gone_;                // of the first in either way
+  struct Gone {
+    std::uint32_t peer;
+    Error why;
+    bool was_leaving;  // it had said so
+  };
+  std::vector<Gone> gone_;  // in the order in which they went
   Limits limits_;
   std::function<void()> meanwhile_;
 };

@@ -74,7 +74,7 @@ class Team {
   // Lets the present round fail on all agents.
   void give_up(const Error& why);
   // Returns why this agent cannot communicate any more, if it cannot.
-  const std::optional<Error>& lost() const { return company_.mail->lost(); }
+  const Error* lost() const { return company_.mail->lost(); }
   // The first agent returns when the others have ended, or after a while.
   void leave() const;
 
