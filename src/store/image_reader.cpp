@@ -209,8 +209,7 @@ Status ImageReader::deliver(std::span<std::byte* const> targets, unsigned thread
   for (const std::byte* target : targets) is_wanted.push_back(target != nullptr);
   std::vector<std::optional<sys::PrivateMemory>> sources(targets.size());
   for (std::size_t region = 0; region < targets.size() && direct_ != nullptr; ++region) {
-    if (targets[region] == nullptr || encoded_.holds(region) ||
-        index_.regions[region].stored_bytes < kLeastMappedBytes)
+    if (targets[region] == nullptr || index_.regions[region].stored_bytes < kLeastMappedBytes)
       continue;
     auto mapped = direct_->map(index_.regions[region]);
     if (mapped) sources[region].emplace(std::move(*mapped));
