@@ -13,11 +13,10 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "base/bytes.hpp"
+
 namespace diapause::process {
 namespace {
-
-std::uint64_t round_down(std::uint64_t offset) { return offset / kPageBytes * kPageBytes; }
-std::uint64_t round_up(std::uint64_t offset) { return round_down(offset + kPageBytes - 1); }
 
 // Adds a run of pages that follows the last one, or lies behind it.
 void add(std::vector<Extent>& extents, const Extent& one) {
@@ -67,8 +66,9 @@ std::optional<std::vector<Extent>> pages_of_file_in_memory(const std::string& pa
       found.reset();
       break;
     }
-    const Extent data{std::max(round_down(static_cast<std::uint64_t>(begin)), part.begin),
-                      std::min(round_up(static_cast<std::uint64_t>(end)), part.end)};
+    const std::uint64_t page = static_cast<std::uint64_t>(begin) / kPageBytes * kPageBytes;
+    const Extent data{std::max(page, part.begin),
+                      std::min(round_up(static_cast<std::uint64_t>(end), kPageBytes), part.end)};
     if (data.begin < data.end) add(*found, data);
     at = static_cast<std::uint64_t>(end);
   }

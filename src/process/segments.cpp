@@ -19,10 +19,6 @@ namespace {
 constexpr std::uint32_t kIsToGo =
     01000;  // SHM_DEST of shm_perm.mode: the segment ends with its last process
 
-std::uint64_t whole_pages(std::uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 // Asks for the key, mode and size of a segment through the first process of the job, as every
 // process of it can.
 Status look_at_segment(DumpWork& work, SharedMemory& memory) {
@@ -63,7 +59,8 @@ Status dump_unattached(DumpWork& work, std::uint32_t id, const shmid_ds& found) 
                       asked.calls->one(thread, {SYS_shmat, {id, 0, SHM_RDONLY}, 0}));
   const auto index = static_cast<std::uint32_t>(work.result.job.memories.size());
   Status read;
-  for (const Extent& one : segment_extents(asked, {at, at + whole_pages(found.shm_segsz)})) {
+  for (const Extent& one :
+       segment_extents(asked, {at, at + round_up(found.shm_segsz, kPageBytes)})) {
     ByteVector bytes(one.end - one.begin);
     read = read_memory(asked.here, one.begin, bytes);
     if (!read) break;
@@ -118,7 +115,8 @@ Status look_at_segments(DumpWork& work) {
       if (area.kind != AreaKind::shared || job.memories[area.shared].kind != SharedKind::system_v)
         continue;
       const bool is_whole =
-          area.offset == 0 && area.end - area.begin == whole_pages(job.memories[area.shared].bytes);
+          area.offset == 0 &&
+          area.end - area.begin == round_up(job.memories[area.shared].bytes, kPageBytes);
       if (is_whole) continue;
       const auto status = std::ranges::find(work.frozen.processes(), process.id,
                                             [](const FrozenProcess& one) { return one.status.id; });
