@@ -89,8 +89,10 @@ TEST_F(Governing, IsOnTheBill) {
   two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
   const auto checkpoints = ledger_events(disk_, "checkpoint");
   ASSERT_EQ(checkpoints.size(), 2u);
-  EXPECT_EQ(checkpoints[1]["slowed"].dump(),
-            R"({"actuator":"dry-run","phases":{"global":{"asked":0.85,"obtained":1.0}}})");
+  const auto slowed = checkpoints[1]["slowed"];
+  EXPECT_EQ(slowed["actuator"], "dry-run");
+  // On a busy machine publishing may take long enough to be governed too.
+  EXPECT_EQ(slowed["phases"]["global"].dump(), R"({"asked":0.85,"obtained":1.0})");
 }
 
 TEST_F(Governing, IsOnTheBillOfThePhase) {
