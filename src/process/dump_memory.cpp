@@ -167,7 +167,7 @@ Result<std::vector<Extent>> shared_extents(DumpWork& work, FrozenProcess& frozen
     }
   } else if (is_of_no_file_system(mapping)) {
     DIAPAUSE_TRY(work.frozen.plant(frozen));
-    auto pages = pages_of_shared_memory(frozen, range);
+    auto pages = pages_of_shared_memory(frozen, mapping, range);
     if (pages) return std::move(*pages);
   }
   const bool is_forced = (mapping.protection & PROT_READ) == 0;

@@ -1,6 +1,7 @@
 #include "process/holes.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -42,6 +43,29 @@ bool may_be_swapped() {
   return ::sysinfo(&now) != 0 || now.freeswap != now.totalswap;
 }
 
+// Lets the process ask the kernel, which looks at every page.
+std::optional<std::vector<Extent>> resident_pages(const FrozenProcess& frozen,
+                                                  const Extent& range) {
+  constexpr std::uint64_t kAtOnce = Calls::room_bytes() * kPageBytes;
+  const std::uint64_t room = frozen.calls->room();
+  std::vector<Extent> extents;
+  ByteVector is_there;
+  for (std::uint64_t at = range.begin; at < range.end; at += kAtOnce) {
+    const std::uint64_t bytes = std::min(kAtOnce, range.end - at);
+    is_there.resize(bytes / kPageBytes);
+    const auto asked = frozen.calls->one(frozen.leader().name, {SYS_mincore, {at, bytes, room}, 0});
+    if (!asked || !read_memory(frozen.here, room, is_there)) return std::nullopt;
+    for (std::size_t i = 0; i < is_there.size(); ++i) {
+      if (is_there[i] == std::byte{0}) continue;
+      const std::uint64_t page = at + i * kPageBytes;
+      add(extents, {page, page + kPageBytes});
+    }
+  }
+  // What was swapped out before is so still, because nobody touches it.
+  if (may_be_swapped()) return std::nullopt;
+  return extents;
+}
+
 }  // namespace
 
 bool lies_in_memory(const std::string& path) {
@@ -76,31 +100,22 @@ std::optional<std::vector<Extent>> pages_of_file_in_memory(const std::string& pa
   return found;
 }
 
-std::optional<std::vector<Extent>> pages_of_shared_memory(const FrozenProcess& frozen,
-                                                          const Extent& range) {
-  constexpr std::uint64_t kAtOnce = Calls::room_bytes() * kPageBytes;
-  const std::uint64_t room = frozen.calls->room();
-  std::vector<Extent> extents;
-  ByteVector is_there;
-  for (std::uint64_t at = range.begin; at < range.end; at += kAtOnce) {
-    const std::uint64_t bytes = std::min(kAtOnce, range.end - at);
-    is_there.resize(bytes / kPageBytes);
-    const auto asked = frozen.calls->one(frozen.leader().name, {SYS_mincore, {at, bytes, room}, 0});
-    if (!asked || !read_memory(frozen.here, room, is_there)) return std::nullopt;
-    for (std::size_t i = 0; i < is_there.size(); ++i) {
-      if (is_there[i] == std::byte{0}) continue;
-      const std::uint64_t page = at + i * kPageBytes;
-      add(extents, {page, page + kPageBytes});
-    }
-  }
-  // What was swapped out before is so still, because nobody touches it.
-  if (may_be_swapped()) return std::nullopt;
-  return extents;
-}
-
 bool is_of_no_file_system(const Mapping& mapping) {
   static const dev_t device = device_of_memory();
   return device != 0 && mapping.device == device;
+}
+
+std::optional<std::vector<Extent>> pages_of_shared_memory(const FrozenProcess& frozen,
+                                                          const Mapping& mapping,
+                                                          const Extent& range) {
+  // Only root may open this. It takes as long as there are pages, and knows those in swap.
+  const std::uint64_t shift = mapping.begin - mapping.offset;
+  auto found = pages_of_file_in_memory(
+      fmt::format("/proc/{}/map_files/{:x}-{:x}", frozen.here, mapping.begin, mapping.end),
+      {range.begin - shift, range.end - shift});
+  if (!found) return resident_pages(frozen, range);
+  for (Extent& one : *found) one = {one.begin + shift, one.end + shift};
+  return found;
 }
 
 }  // namespace diapause::process

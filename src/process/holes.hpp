@@ -15,18 +15,16 @@ namespace diapause::process {
 // Returns whether a path leads into a file system that has its files in memory.
 bool lies_in_memory(const std::string& path);
 
-// Each of the following returns the pages that may hold something, in rising order. All others are
-// zero. It returns nothing if the kernel does not tell.
-
-// Of a part of a file that lies in memory, these are offsets in the file.
+// Returns the pages of a part of a file in memory that may hold something, as offsets in rising
+// order. All others are zero. Returns nothing if the kernel does not tell.
 std::optional<std::vector<Extent>> pages_of_file_in_memory(const std::string& path,
                                                            const Extent& part);
-// Of shared memory that no file system has, these are addresses in the process, which does calls
-// for us. `range` belongs to one mapping.
-std::optional<std::vector<Extent>> pages_of_shared_memory(const FrozenProcess& frozen,
-                                                          const Extent& range);
-// Returns whether the memory of a mapping is that of memfd_create, MAP_SHARED | MAP_ANONYMOUS or a
+// Returns whether the memory of a shared mapping is that of memfd_create, of MAP_ANONYMOUS or of a
 // segment of System V, and has pages of the usual size.
 bool is_of_no_file_system(const Mapping& mapping);
+// Returns the same of a range of such a mapping, as addresses. The process does calls for us.
+std::optional<std::vector<Extent>> pages_of_shared_memory(const FrozenProcess& frozen,
+                                                          const Mapping& mapping,
+                                                          const Extent& range);
 
 }  // namespace diapause::process

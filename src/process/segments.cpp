@@ -45,7 +45,7 @@ std::vector<Extent> segment_extents(const FrozenProcess& frozen, const Extent& r
   if (!mappings) return {range};
   const auto own = std::ranges::find(*mappings, range.begin, &Mapping::begin);
   if (own == mappings->end() || !is_of_no_file_system(*own)) return {range};
-  return pages_of_shared_memory(frozen, range).value_or(std::vector<Extent>{range});
+  return pages_of_shared_memory(frozen, *own, range).value_or(std::vector<Extent>{range});
 }
 
 // Reads a segment through the first process of the job, which attaches it for that time.
