@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -88,7 +89,8 @@ std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory&
   const std::string path = fmt::format("/proc/{}/fd/{}", found.here, found.number);
   for (const Extent& fresh : take_unstored(work, known->second, {0, memory.bytes})) {
     // One without a name begins empty.
-    const auto pages = memory.path.empty() ? pages_of_file_in_memory(path, fresh) : std::nullopt;
+    const auto pages =
+        memory.kind == SharedKind::anonymous ? pages_of_file_in_memory(path, fresh) : std::nullopt;
     for (const Extent& one : pages.value_or(std::vector<Extent>{fresh})) {
       work.result.contents.push_back({found.here, one.begin, one.end - one.begin, 0, known->second,
                                       one.begin, false, found.number});
@@ -97,10 +99,17 @@ std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory&
   return known->second;
 }
 
-// Describes a file that has lost its name or never had one.
+// Describes a file that has lost its name or never had one. If it is on a file system, it is made
+// again in its directory, and the program may give it a name there.
 void describe_nameless(DumpWork& work, const Found& found, Description& to) {
   to.kind = DescriptionKind::memory;
   to.which = store_file(work, found, {});
+  SharedMemory& memory = work.result.job.memories[to.which];
+  const std::string directory = std::filesystem::path(found.link).parent_path();
+  struct stat there {};
+  const bool is_in_it = memory.kind == SharedKind::anonymous &&
+                        ::stat(directory.c_str(), &there) == 0 && there.st_dev == found.stat.st_dev;
+  if (is_in_it) memory.path = directory;
 }
 
 // Stores the contents of a file that the job may write to, because the file may hold something else

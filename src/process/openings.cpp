@@ -149,7 +149,11 @@ Status Openings::open_memory(const SharedMemory& memory, bool is_mapped) {
     if (opened < 0)
       return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
   } else {
-    opened = ::memfd_create("diapause", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    // A file without a name is made where it was, if the file system can do that.
+    const bool has_directory = memory.kind == SharedKind::anonymous && memory.path.starts_with('/');
+    if (has_directory) opened = ::open(memory.path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (opened >= 0) ::fchmod(opened, static_cast<mode_t>(memory.mode));
+    if (opened < 0) opened = ::memfd_create("diapause", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (opened < 0) return fail(os_error("making shared memory", errno));
   }
   DIAPAUSE_TRY_ASSIGN(opened, raise(opened));
@@ -520,7 +524,11 @@ Status Openings::open_notifications(const Job& job) {
 
 Status Openings::add_seals(const Job& job) const {
   for (const Seals& one : job.seals) {
-    if (::fcntl(memories_[one.memory], F_ADD_SEALS, static_cast<int>(one.seals)) == 0) continue;
+    const auto wanted = static_cast<int>(one.seals);
+    // Files of a file system in memory are made with theirs, and take no others.
+    const int present = ::fcntl(memories_[one.memory], F_GET_SEALS);
+    if (present >= 0 && (present & wanted) == wanted) continue;
+    if (::fcntl(memories_[one.memory], F_ADD_SEALS, wanted) == 0) continue;
     return fail(os_error("sealing a memory of the job", errno));
   }
   return {};

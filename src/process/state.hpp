@@ -60,8 +60,9 @@ enum class SharedKind : std::uint32_t {
 
 struct SharedMemory {
   SharedKind kind = SharedKind::anonymous;
-  // It is the path of a file. For file_pages it is where the file may be the same at the restart,
-  // or nothing.
+  // It is the path of a file. For anonymous memory that was a file without a name it is the
+  // directory of that file, from format version 9 on. For file_pages it is where the file may be
+  // the same at the restart, or nothing.
   std::string path;
   std::uint64_t bytes = 0;  // its length
   std::uint32_t mode = 0;

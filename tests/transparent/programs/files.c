@@ -58,6 +58,18 @@ static void must_be_forbidden(int directory) {
   MUST(unlinkat(directory, "forbidden", 0) == 0 && unlinkat(directory, "hidden", 0) == 0);
 }
 
+/* A file that never had a name gets one at last. */
+static void name_at_last(int file, int directory) {
+  char path[64], line[11] = "";
+  struct stat found;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  MUST(fstat(file, &found) == 0 && (found.st_mode & 07777) == 0640);
+  MUST(linkat(AT_FDCWD, path, directory, "named at last", AT_SYMLINK_FOLLOW) == 0);
+  const int by_name = openat(directory, "named at last", O_RDONLY);
+  MUST(pread(by_name, line, 10, (STEPS - 1) * 10) == 10 && atoi(line + 5) == STEPS - 1);
+  MUST(close(by_name) == 0 && unlinkat(directory, "named at last", 0) == 0);
+}
+
 int main(void) {
   char appended[] = "appended-XXXXXX", read_back[] = "read-XXXXXX", gone[] = "gone-XXXXXX";
   close(mkstemp(appended));
@@ -72,6 +84,7 @@ int main(void) {
   const int other = open(read_back, O_RDONLY);
   const int nameless = mkstemp(gone);
   unlink(gone);
+  const int never_named = open(".", O_TMPFILE | O_RDWR, 0640);
   make_forbidden();
   const int null = open("/dev/null", O_RDWR);
   const int directory = open(".", O_RDONLY | O_DIRECTORY);
@@ -85,6 +98,8 @@ int main(void) {
     MUST(read(other, again, 10) == 10 && strcmp(line, again) == 0);
     MUST(write(to_end, line, 10) == 10);
     MUST(pwrite(nameless, line, 10, i * 10) == 10);
+    /* Some file systems have no such files. */
+    if (never_named >= 0) MUST(pwrite(never_named, line, 10, i * 10) == 10);
     MUST(lseek(same, 0, SEEK_CUR) == (i + 1) * 10);
     struct stat found;
     MUST(fstat(to_end, &found) == 0 && fstat(nameless, &found) == 0 &&
@@ -107,6 +122,7 @@ int main(void) {
   MUST(fstat(to_end, &found) == 0);
   printf("%ld bytes\n", (long)found.st_size);
   must_be_forbidden(directory);
+  if (never_named >= 0) name_at_last(never_named, directory);
   unlinkat(directory, appended, 0);
   unlinkat(directory, read_back, 0);
   unlinkat(directory, counted, 0);
