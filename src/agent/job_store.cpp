@@ -131,18 +131,49 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index,
   auto planned = engine::plan_image(*context_, engine_->incarnation(), decision, std::move(index));
   DIAPAUSE_TRY(engine::agree(*context_, planned ? Status{} : fail(planned.error())));
   const engine::ImagePlan& plan = *planned;
-  DIAPAUSE_TRY(engine_->suspect_if_lost(captures.node_tier));
-  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots,
-                      engine_->acquire(captures.node_tier, {plan.bytes()}));
-  Status added = incremental
-                     ? add_increment(captures, plan, source, *incremental, std::move(slots.front()))
-                     : add_image(captures, plan, source, std::move(slots.front()));
+  DIAPAUSE_TRY_ASSIGN(store::Slot slot, acquire_slot(captures, plan.bytes()));
+  Status added = incremental ? add_increment(captures, plan, source, *incremental, std::move(slot))
+                             : add_image(captures, plan, source, std::move(slot));
   if (!added) {
     engine::give_up(captures, std::move(added.error()));
   }
   captures.capture_s = sys::monotonic_s() - captures.times.begun_s;
   captures.blocked_s = [blocked_s = captures.capture_s] { return blocked_s; };
   return captures;
+}
+
+// Finds a slot in the tier where the image is to lie. If that is the memory of the nodes, and one
+// of them has no room, an image of level 4 goes straight to the global tier, and others to the
+// disks of the nodes.
+Result<store::Slot> JobStore::acquire_slot(engine::Captures& captures, std::uint64_t bytes) {
+  std::vector<config::TierKind> tiers = {captures.node_tier};
+  if (tiers.back() == config::TierKind::memory) {
+    if (captures.decision.level == 4)
+      tiers.push_back(config::TierKind::global);
+    else if (!context_->settings.local_path.empty())
+      tiers.push_back(config::TierKind::local);
+  }
+  std::optional<Error> why;
+  for (const config::TierKind kind : tiers) {
+    DIAPAUSE_TRY(engine_->suspect_if_lost(kind));
+    auto slots = engine_->acquire(kind, {bytes});
+    if (!slots) {
+      if (!why) why = slots.error();
+      if (slots.error().code != Code::full) break;
+      continue;
+    }
+    captures.capture_tier = kind;
+    captures.is_direct = kind == config::TierKind::global;
+    if (!captures.is_direct) captures.node_tier = kind;
+    if (why && std::exchange(told_of_capture_in_, kind) != kind && context_->rank() == 0) {
+      context_->log(
+          Severity::warning,
+          fmt::format("captures are written to the {} tier while the job stands still: {}",
+                      store::tier_name(kind), why->message));
+    }
+    return std::move(slots->front());
+  }
+  return fail(std::move(*why));
 }
 
 Status JobStore::add_increment(engine::Captures& captures, const engine::ImagePlan& plan,

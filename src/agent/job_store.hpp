@@ -117,6 +117,7 @@ class JobStore {
   JobStore() = default;
   Status open_context(const StoreRequest& request, Ranks ranks);
 
+  Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes);
   Status add_increment(engine::Captures& captures, const engine::ImagePlan& plan,
                        capture::BlockSource& source, const Incremental& incremental,
                        store::Slot slot);
@@ -141,6 +142,8 @@ class JobStore {
   bool was_killed_ = false;
   engine::Decider decider_;
   std::uint64_t contents_ = 0;  // numbers given to contents of slots
+  // The tier that the user was last told of, as captures went there for want of memory.
+  std::optional<config::TierKind> told_of_capture_in_;
 };
 
 // These return the directory in which the agents of a user put their sockets, and the name of the

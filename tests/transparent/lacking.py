@@ -2,10 +2,11 @@
 
 import os
 import shutil
+import signal
 import socket
 
 import nodes
-from support import Job, Place, Scenario, must
+from support import Job, Place, Scenario, Skipped, must
 
 ALONE = 64731  # a user of whom nobody else has processes
 COUNTS = """
@@ -112,4 +113,47 @@ def untouched(place, options):
     must(results.read_text() == gone.read_text() == "from the job\n", "files are not restored")
 
 
-TESTS = {"lacking": lacking, "emptied": emptied, "untouched": untouched}
+HOLDS = """
+import hashlib, os, random, time
+held = random.Random(7).randbytes(24 << 20)
+for line in range(8): print(line, flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+print(hashlib.sha256(held).hexdigest())
+"""
+
+
+def cramped(place, options):
+    """The memory of the node is too small for an image. It lies in the global tier if it is of
+    level 4, or on the disk of the node if there is one, and is refused otherwise."""
+    del options
+    if os.geteuid() != 0:
+        raise Skipped("needs to mount a file system")
+    if place.user != 0:
+        return
+    scenario = Scenario(place, ["/usr/bin/python3", "-c", HOLDS])
+    small = ["unshare", "--mount", "sh", "-c",
+             f"mount -t tmpfs -o size=8m,mode=700 tmpfs '{place.root / 'memory'}' && exec \"$@\"",
+             "sh"]
+    disk = str(place.root / "disk")
+    for local, level, where in (("", "4", "global"), (disk, "1", "local"), (disk, "4", "global")):
+        place.settings = {"DIAPAUSE_LOCAL_PATH": local}
+        (place.root / "memory").mkdir(mode=0o700, exist_ok=True)
+        place.gate.unlink(missing_ok=True)
+        job = Job(place, "launch", "--name", "job", "--", *scenario.command, under=small)
+        job.wait_for_lines(scenario.lines)
+        if not local:
+            status, _, errors = place.verb("checkpoint", "job")
+            must(status == 3 and "memory tier" in errors and "is full" in errors,
+                 f"ended with {status}: {errors}")
+        for _ in range(3):
+            job.checkpoint("--level", level)
+        children = nodes.children_of(job.process.pid)
+        os.kill(children[0], signal.SIGKILL)
+        _, errors = job.wait()
+        must(errors.count(f"captures are written to the {where} tier") == 1,
+             f"nothing is said of the {where} tier: {errors}")
+        job = Job(place, "restart", "job")
+        scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
+TESTS = {"lacking": lacking, "emptied": emptied, "untouched": untouched, "cramped": cramped}
