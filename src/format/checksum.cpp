@@ -7,23 +7,16 @@
 
 #include <new>
 
-#include "format/checksum_wide.hpp"
+#include "format/wide.hpp"
 
 namespace diapause::format {
-namespace {
 
 #if defined(__x86_64__)
 bool has_wide() {
   static const bool has = __builtin_cpu_supports("avx2") != 0;
   return has;
 }
-#else
-constexpr bool has_wide() { return false; }
-unsigned long long wide_checksum64(const void*, unsigned long) { return 0; }
-void wide_update(void*, const void*, unsigned long) {}
 #endif
-
-}  // namespace
 
 std::uint64_t checksum64(ByteView data) {
   return has_wide() ? wide_checksum64(data.data(), data.size())
