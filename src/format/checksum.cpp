@@ -7,6 +7,7 @@
 
 #include <new>
 
+#include "format/copy_loop.hpp"
 #include "format/wide.hpp"
 
 namespace diapause::format {
@@ -37,6 +38,13 @@ void Checksum64::update(ByteView data) {
   auto* const state = std::launder(reinterpret_cast<XXH3_state_t*>(state_.data()));
   if (has_wide()) return wide_update(state, data.data(), data.size());
   XXH3_64bits_update(state, data.data(), data.size());
+}
+
+void Checksum64::copy(MutableBytes to, ByteView from) {
+  auto* const state = std::launder(reinterpret_cast<XXH3_state_t*>(state_.data()));
+  if (has_wide()) return wide_copy(state, to.data(), from.data(), from.size());
+  copy_loop(state, reinterpret_cast<unsigned char*>(to.data()),
+            reinterpret_cast<const unsigned char*>(from.data()), from.size());
 }
 
 std::uint64_t Checksum64::value() const {

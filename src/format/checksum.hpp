@@ -19,6 +19,10 @@ class Checksum64 {
  public:
   Checksum64();
   void update(ByteView data);
+  // Copies `from` to `to` (same length, not overlapping) on the way. Beyond a few pages the stores
+  // bypass the cache: the copy will not be read soon, and a cached store would first read the line
+  // that it overwrites.
+  void copy(MutableBytes to, ByteView from);
   std::uint64_t value() const;  // the checksum of all data so far
 
  private:

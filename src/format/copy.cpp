@@ -1,14 +1,13 @@
 #include "format/copy.hpp"
 
-#include "format/copy_loop.hpp"
-#include "format/wide.hpp"
+#include "format/checksum.hpp"
 
 namespace diapause::format {
 
 std::uint64_t copy_with_checksum(MutableBytes to, ByteView from) {
-  if (has_wide()) return wide_copy(to.data(), from.data(), from.size());
-  return copy_loop(reinterpret_cast<unsigned char*>(to.data()),
-                   reinterpret_cast<const unsigned char*>(from.data()), from.size());
+  Checksum64 checksum;
+  checksum.copy(to, from);
+  return checksum.value();
 }
 
 }  // namespace diapause::format

@@ -6,9 +6,7 @@
 
 namespace diapause::format {
 
-// Copies `from` to `to` (same length, not overlapping) and returns checksum64(from). Beyond
-// a few pages the stores bypass the cache: the copy will not be read soon, and a cached store would
-// first read the line that it overwrites.
+// Copies `from` to `to` as Checksum64::copy() does, and returns checksum64(from).
 std::uint64_t copy_with_checksum(MutableBytes to, ByteView from);
 
 }  // namespace diapause::format

@@ -1,4 +1,4 @@
-// The loop of copy_with_checksum(), which is compiled for the least processor and for AVX2 (see
+// The loop of Checksum64::copy(), which is compiled for the least processor and for AVX2 (see
 // wide.cpp, which says what may not be included here).
 #pragma once
 
@@ -51,15 +51,13 @@ inline void stream_tile(unsigned char* to, const unsigned char* from, unsigned l
 
 // Beyond a few pages the stores bypass the cache: the copy will not be read soon, and a cached
 // store would first read the line that it overwrites.
-inline unsigned long long copy_loop(unsigned char* to, const unsigned char* from,
-                                    unsigned long bytes) {
+inline void copy_loop(XXH3_state_t* state, unsigned char* to, const unsigned char* from,
+                      unsigned long bytes) {
   const auto place = reinterpret_cast<unsigned long>(to);
   const bool streams = place % 16 == 0 && bytes >= kStreamFromBytes;
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
   for (unsigned long done = 0; done < bytes; done += kTileBytes) {
     const unsigned long length = bytes - done < kTileBytes ? bytes - done : kTileBytes;
-    XXH3_64bits_update(&state, from + done, length);
+    XXH3_64bits_update(state, from + done, length);
 #if defined(__SSE2__)
     if (streams && length % kLineBytes == 0) {
       stream_tile(to + done, from + done, length, place % 32 == 0);
@@ -73,7 +71,6 @@ inline unsigned long long copy_loop(unsigned char* to, const unsigned char* from
   // copy.
   if (streams) _mm_sfence();
 #endif
-  return XXH3_64bits_digest(&state);
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ void wide_update(void* state, const void* data, unsigned long bytes) {
   XXH3_64bits_update(static_cast<XXH3_state_t*>(state), data, bytes);
 }
 
-unsigned long long wide_copy(void* to, const void* from, unsigned long bytes) {
-  return copy_loop(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
+void wide_copy(void* state, void* to, const void* from, unsigned long bytes) {
+  copy_loop(static_cast<XXH3_state_t*>(state), static_cast<unsigned char*>(to),
+            static_cast<const unsigned char*>(from), bytes);
 }
 
 }  // namespace diapause::format

@@ -11,13 +11,12 @@ bool has_wide();
 unsigned long long wide_checksum64(const void* data, unsigned long bytes);
 // `state` is an XXH3_state_t.
 void wide_update(void* state, const void* data, unsigned long bytes);
-// It does what copy_with_checksum() does.
-unsigned long long wide_copy(void* to, const void* from, unsigned long bytes);
+void wide_copy(void* state, void* to, const void* from, unsigned long bytes);
 #else
 constexpr bool has_wide() { return false; }
 inline unsigned long long wide_checksum64(const void*, unsigned long) { return 0; }
 inline void wide_update(void*, const void*, unsigned long) {}
-inline unsigned long long wide_copy(void*, const void*, unsigned long) { return 0; }
+inline void wide_copy(void*, void*, const void*, unsigned long) {}
 #endif
 
 }  // namespace diapause::format

@@ -98,7 +98,7 @@ void Placement::take(std::uint64_t offset, ByteView bytes) {
   }
 }
 
-// The bytes of one region, block by block. They are still in the cache for the second look.
+// The bytes of one region, block by block.
 void Placement::put(const format::Region& region, std::uint64_t within, ByteView bytes) {
   std::byte* const target = targets_[region_];
   if (target == nullptr) return;
@@ -107,8 +107,7 @@ void Placement::put(const format::Region& region, std::uint64_t within, ByteView
     const std::uint64_t end =
         std::min<std::uint64_t>((number + 1) * format::kBlockBytes, region.stored_bytes);
     const ByteView part = bytes.first(std::min<std::uint64_t>(bytes.size(), end - within));
-    checksum_.update(part);
-    std::memcpy(target + within, part.data(), part.size());
+    checksum_.copy(MutableBytes(target + within, part.size()), part);
     within += part.size();
     bytes = bytes.subspan(part.size());
     if (within == end) end_block(region, number);
