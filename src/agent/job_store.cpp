@@ -142,38 +142,16 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index,
   return captures;
 }
 
-// Finds a slot in the tier where the image is to lie. If that is the memory of the nodes, and one
-// of them has no room, an image of level 4 goes straight to the global tier, and others to the
-// disks of the nodes.
 Result<store::Slot> JobStore::acquire_slot(engine::Captures& captures, std::uint64_t bytes) {
-  std::vector<config::TierKind> tiers = {captures.node_tier};
-  if (tiers.back() == config::TierKind::memory) {
-    if (captures.decision.level == 4)
-      tiers.push_back(config::TierKind::global);
-    else if (!context_->settings.local_path.empty())
-      tiers.push_back(config::TierKind::local);
-  }
-  std::optional<Error> why;
-  for (const config::TierKind kind : tiers) {
+  const auto acquire = [&](config::TierKind kind) -> Result<store::Slot> {
     DIAPAUSE_TRY(engine_->suspect_if_lost(kind));
-    auto slots = engine_->acquire(kind, {bytes});
-    if (!slots) {
-      if (!why) why = slots.error();
-      if (slots.error().code != Code::full) break;
-      continue;
-    }
-    captures.capture_tier = kind;
-    captures.is_direct = kind == config::TierKind::global;
-    if (!captures.is_direct) captures.node_tier = kind;
-    if (why && std::exchange(told_of_capture_in_, kind) != kind && context_->rank() == 0) {
-      context_->log(
-          Severity::warning,
-          fmt::format("captures are written to the {} tier while the job stands still: {}",
-                      store::tier_name(kind), why->message));
-    }
-    return std::move(slots->front());
-  }
-  return fail(std::move(*why));
+    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, {bytes}));
+    return std::move(slots.front());
+  };
+  auto slot = engine::find_slot(*context_, captures,
+                                {captures.node_tier, true, told_of_capture_in_}, acquire);
+  captures.is_direct = captures.capture_tier == config::TierKind::global;
+  return slot;
 }
 
 Status JobStore::add_increment(engine::Captures& captures, const engine::ImagePlan& plan,

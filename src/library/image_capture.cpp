@@ -169,37 +169,15 @@ config::TierKind ImageCapture::first_tier(const engine::Captures& captures) cons
   return host_.is_background() ? config::TierKind::memory : captures.node_tier;
 }
 
-// Finds a slot in the first tier that has room for the image. An image that should be kept in
-// memory and finds no room there is kept on the node's disk.
 Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes,
                                                store::SlotUse use) {
-  std::vector<config::TierKind> tiers = {first_tier(captures)};
-  if (tiers.back() != captures.node_tier) tiers.push_back(captures.node_tier);
-  if (host_.is_background() && captures.decision.level == 4)
-    tiers.push_back(config::TierKind::global);
-  const bool has_disk = !context_.settings.local_path.empty();
-  if (tiers.back() == config::TierKind::memory && has_disk)
-    tiers.push_back(config::TierKind::local);
-  std::optional<Error> why;
-  for (const config::TierKind kind : tiers) {
-    const bool is_instead =
-        kind == config::TierKind::local && captures.node_tier == config::TierKind::memory;
-    if (is_instead && why->code != Code::full) break;  // a broken tier has to be repaired
+  const auto acquire = [&](config::TierKind kind) -> Result<store::Slot> {
     if (captures.decision.suspect != 0) DIAPAUSE_TRY(host_.check_tier(kind));
-    auto slot = host_.acquire(kind, bytes, use);
-    if (slot || slot.error().code == Code::comm) {
-      captures.capture_tier = kind;
-      if (is_instead) captures.node_tier = kind;
-      if (why && std::exchange(told_of_capture_in_, kind) != kind && context_.rank() == 0) {
-        context_.log(Severity::warning,
-                     fmt::format("captures are written to the {} tier while the program waits: {}",
-                                 store::tier_name(kind), why->message));
-      }
-      return slot;
-    }
-    if (!why) why = std::move(slot.error());
-  }
-  return fail(std::move(*why));
+    return host_.acquire(kind, bytes, use);
+  };
+  return engine::find_slot(context_, captures,
+                           {first_tier(captures), host_.is_background(), told_of_capture_in_},
+                           acquire);
 }
 
 bool ImageCapture::prepare(format::ImageIndex index, int level) {

@@ -1,5 +1,9 @@
 #include "engine/node/captures.hpp"
 
+#include <fmt/core.h>
+
+#include <utility>
+
 #include "engine/node/publish.hpp"
 #include "sys/process.hpp"
 
@@ -36,6 +40,37 @@ Captures begin_captures(const Context& context, const Decision& decision, double
   captures.is_direct =
       decision.level == 4 && context.settings.global_mode != config::GlobalMode::staged;
   return captures;
+}
+
+Result<store::Slot> find_slot(const Context& context, Captures& captures, SlotSearch search,
+                              const std::function<Result<store::Slot>(config::TierKind)>& acquire) {
+  std::vector<config::TierKind> tiers = {search.first};
+  if (tiers.back() != captures.node_tier) tiers.push_back(captures.node_tier);
+  if (search.may_be_global && captures.decision.level == 4)
+    tiers.push_back(config::TierKind::global);
+  const bool has_disk = !context.settings.local_path.empty();
+  if (tiers.back() == config::TierKind::memory && has_disk)
+    tiers.push_back(config::TierKind::local);
+  std::optional<Error> why;
+  for (const config::TierKind kind : tiers) {
+    const bool is_instead =
+        kind == config::TierKind::local && captures.node_tier == config::TierKind::memory;
+    if (is_instead && why->code != Code::full) break;  // a broken tier has to be repaired
+    auto slot = acquire(kind);
+    if (!slot && slot.error().code != Code::comm) {
+      if (!why) why = std::move(slot.error());
+      continue;
+    }
+    captures.capture_tier = kind;
+    if (is_instead) captures.node_tier = kind;
+    if (why && std::exchange(search.told_of, kind) != kind && context.rank() == 0) {
+      context.log(Severity::warning,
+                  fmt::format("captures are written to the {} tier while the program waits: {}",
+                              store::tier_name(kind), why->message));
+    }
+    return slot;
+  }
+  return fail(std::move(*why));
 }
 
 Status add_image(Captures& captures, const ImagePlan& plan, capture::BlockSource& source,

@@ -78,6 +78,18 @@ Result<ImagePlan> plan_image(const Context& context, std::uint32_t incarnation,
 // another tier.
 Captures begin_captures(const Context& context, const Decision& decision, double called_s);
 
+// Finds a slot for an image in the first tier that has room: `first`, then the one where the image
+// is to lie, then the global tier at level 4 if it `may_be_global`. An image that should lie in
+// memory, and finds no room there, lies on the node's disk. `told_of` is the tier other than
+// `first` that the user was last told of.
+struct SlotSearch {
+  config::TierKind first;
+  bool may_be_global;
+  std::optional<config::TierKind>& told_of;
+};
+Result<store::Slot> find_slot(const Context& context, Captures& captures, SlotSearch search,
+                              const std::function<Result<store::Slot>(config::TierKind)>& acquire);
+
 // Copies all data of `source` into the slot as one image. `source` must live until the version has
 // been handed over. If the slot is not in memory, `source` must live until the version is done,
 // because the rest of the image's bytes is read from it.
