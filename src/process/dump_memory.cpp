@@ -19,9 +19,11 @@ constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::string_view kSegment = "/SYSV";
 
 std::uint32_t flags_of(const Mapping& mapping) {
+  // Pages that the machine keeps in reserve come back as huge ones of the usual kind.
   constexpr std::pair<std::string_view, std::uint32_t> kFlags[] = {
-      {"gd", kGrowsDown},   {"hg", kHuge},      {"nh", kNoHuge}, {"dc", kNotForked},
-      {"wf", kWipedByFork}, {"dd", kNotDumped}, {"lo", kLocked}, {"nr", kNoReserve}};
+      {"gd", kGrowsDown}, {"hg", kHuge},      {"ht", kHuge},
+      {"nh", kNoHuge},    {"dc", kNotForked}, {"wf", kWipedByFork},
+      {"dd", kNotDumped}, {"lo", kLocked},    {"nr", kNoReserve}};
   std::uint32_t flags = 0;
   for (const auto& [name, flag] : kFlags) {
     if (mapping.has(name)) flags |= flag;
@@ -223,13 +225,19 @@ std::uint32_t pages_of_file(DumpWork& work, const Mapping& mapping) {
   return known->second;
 }
 
+// Returns whether a process that is forked from this one goes on to have the same memory. The
+// kernel takes pages of its reserve away from it if it has no others for writes to the memory.
+bool stays_when_forked(const Mapping& mapping) {
+  return (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0 && !mapping.has("ht");
+}
+
 // Stores the pages of a file that this process sees and that no other process has given yet. There
 // are none behind the end of the file.
 void store_pages_of_file(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping,
                          std::uint32_t shared, const Extent& range) {
   const SharedMemory& memory = work.result.job.memories[shared];
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
-  const bool is_forked = (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0;
+  const bool is_forked = stays_when_forked(mapping);
   const std::uint64_t from = range.begin - mapping.begin + mapping.offset;
   const std::uint64_t to = std::min(range.end - mapping.begin + mapping.offset, memory.bytes);
   if (from >= to) return;
@@ -265,7 +273,7 @@ Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping&
   } else {
     extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
   }
-  const bool is_forked = (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0;
+  const bool is_forked = stays_when_forked(mapping);
   for (const Extent& one : extents) {
     work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, frozen.status.id,
                                     kNone, one.begin, is_forced, -1, is_forked,

@@ -1,6 +1,8 @@
 """Tests of restarts for which something of the machine does not suffice."""
 
+import contextlib
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -156,4 +158,39 @@ def cramped(place, options):
         scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
-TESTS = {"lacking": lacking, "emptied": emptied, "untouched": untouched, "cramped": cramped}
+@contextlib.contextmanager
+def reserve(pages):
+    """The machine keeps so many more huge pages in reserve."""
+    pool = pathlib.Path("/proc/sys/vm/nr_hugepages")
+    before = int(pool.read_text())
+    if os.geteuid() != 0 or not os.access(pool, os.W_OK):
+        raise Skipped("needs to reserve huge pages")
+    try:
+        pool.write_text(str(before + pages))
+        if int(pool.read_text()) != before + pages:
+            raise Skipped("the machine has no huge pages")
+        yield
+    finally:
+        pool.write_text(str(before))
+
+
+def reserved(place, options):
+    """Memory of huge pages that the machine keeps in reserve, and has no more at a restart."""
+    program = place.own_copy(options.programs / "reserved")
+    with reserve(8):
+        scenario = Scenario(place, [program])
+        scenario.goes_on()
+        job = scenario.launch()
+        job.wait_for_lines(scenario.lines)
+        job.checkpoint()
+        job.kill()
+    job = Job(place, "restart", "job")
+    scenario.wait_for_more(job, job)
+    job.checkpoint()
+    job.kill()
+    job = Job(place, "restart", "job")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
+TESTS = {"lacking": lacking, "reserved": reserved, "emptied": emptied, "untouched": untouched,
+         "cramped": cramped}
