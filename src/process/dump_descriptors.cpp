@@ -99,8 +99,8 @@ std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory&
   return known->second;
 }
 
-// Describes a file that has lost its name or never had one. If it is on a file system, it is made
-// again in its directory, and the program may give it a name there.
+// Describes a file that has lost its name or never had one. If it is on a disk, it is made again in
+// its directory.
 void describe_nameless(DumpWork& work, const Found& found, Description& to) {
   to.kind = DescriptionKind::memory;
   to.which = store_file(work, found, {});
@@ -109,7 +109,7 @@ void describe_nameless(DumpWork& work, const Found& found, Description& to) {
   struct stat there {};
   const bool is_in_it = memory.kind == SharedKind::anonymous &&
                         ::stat(directory.c_str(), &there) == 0 && there.st_dev == found.stat.st_dev;
-  if (is_in_it) memory.path = directory;
+  if (is_in_it && !lies_in_memory(directory)) memory.path = directory;
 }
 
 // Stores the contents of a file that the job may write to, because the file may hold something else

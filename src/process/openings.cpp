@@ -524,11 +524,7 @@ Status Openings::open_notifications(const Job& job) {
 
 Status Openings::add_seals(const Job& job) const {
   for (const Seals& one : job.seals) {
-    const auto wanted = static_cast<int>(one.seals);
-    // Files of a file system in memory are made with theirs, and take no others.
-    const int present = ::fcntl(memories_[one.memory], F_GET_SEALS);
-    if (present >= 0 && (present & wanted) == wanted) continue;
-    if (::fcntl(memories_[one.memory], F_ADD_SEALS, wanted) == 0) continue;
+    if (::fcntl(memories_[one.memory], F_ADD_SEALS, static_cast<int>(one.seals)) == 0) continue;
     return fail(os_error("sealing a memory of the job", errno));
   }
   return {};
