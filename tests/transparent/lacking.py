@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import shutil
-import signal
 import socket
 
 import nodes
@@ -149,9 +148,7 @@ def cramped(place, options):
                  f"ended with {status}: {errors}")
         for _ in range(3):
             job.checkpoint("--level", level)
-        children = nodes.children_of(job.process.pid)
-        os.kill(children[0], signal.SIGKILL)
-        _, errors = job.wait()
+        errors = job.kill()
         must(errors.count(f"captures are written to the {where} tier") == 1,
              f"nothing is said of the {where} tier: {errors}")
         job = Job(place, "restart", "job")
@@ -184,8 +181,8 @@ def reserved(place, options):
         job.wait_for_lines(scenario.lines)
         job.checkpoint()
         job.kill()
-    job = Job(place, "restart", "job")
-    scenario.wait_for_more(job, job)
+    killed, job = job, Job(place, "restart", "job")
+    scenario.wait_for_more(job, killed)
     job.checkpoint()
     job.kill()
     job = Job(place, "restart", "job")

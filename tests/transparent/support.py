@@ -163,12 +163,13 @@ class Job:
         return output
 
     def kill(self):
-        """Its first process, and so all of it at once."""
+        """Its first process, and so all of it at once. Returns what was said of errors."""
         children = nodes.children_of(self.process.pid)
         must(len(children) == 1, f"the agent has {len(children)} children: {self.output()}")
         os.kill(children[0], signal.SIGKILL)
-        status, _ = self.wait()
+        status, errors = self.wait()
         must(status == 128 + signal.SIGKILL, f"killed, it ended with {status}")
+        return errors
 
     def wait(self):
         _, errors = self.process.communicate(timeout=LIMIT_S)

@@ -3,21 +3,19 @@
 
 #include "step.h"
 
-enum { MEMORIES = 4, PAGES = 2 };
-static const size_t kPage = (size_t)2 << 20;
-static const size_t kBytes = PAGES * ((size_t)2 << 20);
+enum { MEMORIES = 4, PAGES = 2, PAGE_BYTES = 2 << 20, BYTES = PAGES * PAGE_BYTES };
 
 static unsigned char* map(int kind, int file) {
   if (file < 0) kind |= MAP_ANONYMOUS | MAP_HUGETLB;
-  unsigned char* memory = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, kind, file, 0);
+  unsigned char* memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, kind, file, 0);
   MUST(memory != MAP_FAILED);
   return memory;
 }
 
 int main(void) {
   const int file = memfd_create("reserved", MFD_HUGETLB);
-  MUST(file >= 0 && ftruncate(file, (off_t)kBytes) == 0);
-  const int segment = shmget(IPC_PRIVATE, kBytes, IPC_CREAT | SHM_HUGETLB | 0600);
+  MUST(file >= 0 && ftruncate(file, BYTES) == 0);
+  const int segment = shmget(IPC_PRIVATE, BYTES, IPC_CREAT | SHM_HUGETLB | 0600);
   MUST(segment >= 0 || errno == EPERM); /* not every user may have one */
   unsigned char* const attached = segment < 0 ? map(MAP_PRIVATE, -1) : shmat(segment, NULL, 0);
   MUST(attached != (void*)-1);
@@ -26,14 +24,14 @@ int main(void) {
   for (int i = 0; i < STEPS; ++i) {
     unsigned long sum = 0;
     for (int k = 0; k < MEMORIES; ++k) {
-      unsigned char* const at = memories[k] + (size_t)(i % PAGES) * kPage + (size_t)i * 64;
+      unsigned char* const at = memories[k] + (size_t)(i % PAGES) * PAGE_BYTES + (size_t)i * 64;
       MUST(i < PAGES || at[-PAGES * 64] == i - PAGES + k);
       *at = (unsigned char)(i + k);
       sum += *at;
     }
     step(i, sum);
   }
-  MUST(munmap(memories[0], kPage) == 0);
+  MUST(munmap(memories[0], PAGE_BYTES) == 0);
   MUST(segment < 0 || shmctl(segment, IPC_RMID, NULL) == 0);
   return DONE;
 }
