@@ -181,7 +181,8 @@ Status absorb(const sys::Directory& job, const std::string& old_name, const std:
   DIAPAUSE_TRY_ASSIGN(const sys::Directory place, job.open_child(node));
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, old_place.list());
   for (const sys::DirectoryEntry& entry : entries) {
-    const bool is_ours = parse_version_directory(entry.name) || entry.name == kSpareDirectory;
+    const bool is_ours = parse_version_directory(entry.name) || entry.name == kSpareDirectory ||
+                         entry.name == kNextDirectory;
     if (entry.is_directory && is_ours) DIAPAUSE_TRY(move_over(old_place, entry.name, place));
   }
   DIAPAUSE_TRY(place.sync());

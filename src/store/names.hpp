@@ -6,6 +6,7 @@
 //                                                   a<number>.img   (global: images of several
 //                                                   ranks)
 //                              spare/   files being written, or kept for reuse
+//                              next/    in memory: the directory of the next version, kept for reuse
 //                              lock     ranks
 //   <root>/<job key>/identity  which job this is (store/identity.hpp); global: starts, those of the
 //   job
@@ -48,6 +49,7 @@ bool is_key_of(std::string_view key, std::string_view job);
 
 inline constexpr const char* kManifestNames[2] = {"manifest.a", "manifest.b"};
 inline constexpr const char* kSpareDirectory = "spare";
+inline constexpr const char* kNextDirectory = "next";
 inline constexpr const char* kLockName = "lock";
 inline constexpr const char* kRanksName = "ranks";
 inline constexpr const char* kIdentityName = "identity";

@@ -41,6 +41,9 @@ Status look_in(const sys::Directory& place, const std::string& name,
 Result<std::vector<OrphanedImage>> find_orphaned_images(const sys::Directory& place) {
   std::vector<OrphanedImage> orphans;
   DIAPAUSE_TRY(look_in(place, kSpareDirectory, orphans));
+  if (Status next = look_in(place, kNextDirectory, orphans);
+      !next && next.error().code != Code::not_found)
+    return fail(std::move(next.error()));
   DIAPAUSE_TRY_ASSIGN(const std::vector<FoundVersion> versions, scan_versions(place));
   for (const FoundVersion& version : versions) {
     if (version.is_of_the_moment) return fail(Code::again, version.problem);

@@ -5,12 +5,17 @@
 // directory; then the file that lies there under its name is proven to be this one. When all ranks
 // have done so, the directory is synced, and the manifest is written in the same way, twice. A
 // version exists when one of its manifests does. A removal goes backwards: the manifests are
-// removed first, then the directory is synced, then the rest is removed. On a file system in memory
-// nothing is synced.
+// removed first, then the directory is synced, then the rest is removed.
+//
+// On a file system in memory nothing is synced, and making and removing names is what a small
+// version costs. There a memory tier removes a version by giving its directory the name next/,
+// where nobody looks for versions. The next version is put together in it, manifests included,
+// and published by giving the directory its name.
 //
 // Each rank has a Tier object of its own over the same directory. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <optional>
 #include <set>
@@ -70,8 +75,8 @@ class Tier {
   // Takes the lock for as long as this object lives. One process of the node calls this; for the
   // global tier, one process of the job.
   Status lock(const std::string& holder, double wait_s);
-  // Removes what earlier processes left in spare/. The holder of the lock calls this before anybody
-  // acquires a slot.
+  // Removes what earlier processes left in spare/ and next/. The holder of the lock calls this
+  // before anybody acquires a slot.
   Status clear_spares() const;
 
   // Returns every version directory, newest first.
@@ -115,16 +120,28 @@ class Tier {
   Result<sys::File> read_spare(const std::string& name) const;  // it is read through the page cache
   // Leaves the directory of the version open for the calls below, until two others are made.
   Status make_version(const format::VersionId& version);
+  // The same for a version that has never been there, and all of whose files come from the ranks of
+  // this run. It gets the directory that keep_directory() has left, if there is one; that lies
+  // under next/ until the version is published. If one rank's object is asked, those of the others
+  // of the node must be, too.
+  Status begin_version(const format::VersionId& version);
   // Syncs the slot, gives it its final name and proves it. It is not durable before sync_version().
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
   // Checks that `name` in the version is this slot's file. If it is not, Code::io names the path.
   Status prove(const Slot& slot, const format::VersionId& version, const std::string& name) const;
   Status sync_version(const format::VersionId& version) const;
-  Status publish(const format::Manifest& manifest) const;
+  Status publish(const format::Manifest& manifest);
 
   // Takes a file out of its version and keeps it for acquire(); its version must be unpublished.
-  void recycle(Slot slot, const format::VersionId& version, const std::string& name);
+  // Returns whether the file has left the version's directory.
+  bool recycle(Slot slot, const format::VersionId& version, const std::string& name);
   Status unpublish(const format::VersionId& version) const;  // absent is fine
+  // Returns whether the directory of a version of begin_version() is open here, and unpublish() has
+  // given it the name next/.
+  bool can_keep_directory(const format::VersionId& version) const;
+  // Keeps that directory for begin_version(). The objects of all ranks of the node do so or none,
+  // and each has taken its files out before.
+  void keep_directory();
   Status remove_file(const format::VersionId& version, const std::string& name) const;
   Status remove_version(const format::VersionId& version) const;
   Status remove_unpublished(
@@ -145,15 +162,29 @@ class Tier {
   bool take_back(const Slot& slot) const;
   Result<Slot> create_slot(std::uint32_t owner);
   Status prepare_until(Slot& slot, const std::atomic<bool>& stop) const;
+  // The directory of a version that stays open, and the copies of the manifest in it.
+  struct OpenVersion {
+    format::VersionId version;
+    sys::Directory directory;
+    bool is_new = false;                 // made by begin_version()
+    std::array<sys::File, 2> manifests;  // open if they have been written under next/
+    std::uint64_t manifest_bytes = 0;
+  };
+  bool keeps_directories() const;
+  bool lies_under(const std::string& name, const OpenVersion& open) const;
+  bool lies_under_next(const OpenVersion& open) const;
+  bool moves_to_next(const format::VersionId& version) const;
+  Status publish_next(OpenVersion& open, ByteView manifest) const;
   // The directory of a version: the one that make_version() has left open, or `opened`, which
   // receives it.
   Result<const sys::Directory*> directory_of(const format::VersionId& version,
                                              sys::Directory& opened) const;
-  // The same for a version that is to be removed, whose directory may be another one by now. Of
-  // those that are open it gives the one before the newest.
+  // The same for a version that is to be removed, whose directory may be another one by now, or lie
+  // under next/.
   Result<const sys::Directory*> directory_to_clear(const format::VersionId& version,
                                                    sys::Directory& opened) const;
-  static Status compare(const Slot& slot, const sys::Directory& directory, const std::string& name);
+  static Status compare(const sys::File& file, const sys::Directory& directory,
+                        const std::string& name);
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
   std::uint64_t rounded_capacity(std::uint64_t bytes) const;
@@ -167,7 +198,8 @@ class Tier {
                            // the global tier
   sys::Directory directory_;
   sys::Directory spare_;
-  std::optional<std::pair<format::VersionId, sys::Directory>> made_, made_before_;
+  std::optional<OpenVersion> made_, made_before_;
+  std::optional<OpenVersion> next_;  // for begin_version(); its version is unpublished
   std::optional<sys::FileLock> lock_;
   std::vector<Slot> spares_;
   std::vector<Slot> lent_;

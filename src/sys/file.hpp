@@ -40,6 +40,7 @@ class File {
   const std::string& path() const { return path_; }
   bool is_direct() const;            // whether transfers bypass the page cache
   FileId id() const { return id_; }  // for files that a Directory has opened
+  void was_renamed_to(std::string path) { path_ = std::move(path); }
 
   // Both fill or write all of `data`; a file that ends earlier is Code::corrupt ("ends at byte N").
   // If the file system refuses a transfer with O_DIRECT (EINVAL), because it wants another
@@ -116,6 +117,7 @@ class Directory {
   // Removes recursively and never follows links; no error if it is absent.
   Status remove_child(std::string_view name) const;
   Status sync() const;
+  void was_renamed_to(std::string path) { path_ = std::move(path); }
   Result<std::vector<DirectoryEntry>> list() const;
   bool has_no_name() const;  // it was removed
   // Returns whether both are the same directory, whatever paths they were opened by.

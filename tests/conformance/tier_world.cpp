@@ -86,7 +86,7 @@ Result<format::Manifest> write_image(store::Slot& slot, const Content& content) 
 }
 
 Status settle_image(store::Tier& tier, store::Slot& slot, const format::Manifest& manifest) {
-  DIAPAUSE_TRY(tier.make_version(manifest.version));
+  DIAPAUSE_TRY(tier.begin_version(manifest.version));
   return tier.settle(slot, manifest.version, store::image_name(0));
 }
 

@@ -135,7 +135,7 @@ class Adoption {
     }
     DIAPAUSE_TRY(agree(context_, mine));
     if (context_.acts_for(kMemory)) {
-      const store::Tier& tier = *context_.tiers.find(kMemory);
+      store::Tier& tier = *context_.tiers.find(kMemory);
       mine = tier.sync_version(version);
       if (mine) mine = tier.publish(manifest);
     }

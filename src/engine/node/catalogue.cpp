@@ -87,7 +87,9 @@ void Catalogue::release_own(const Context& context, const format::VersionId& ver
       continue;
     }
     const bool reusable = kind != config::TierKind::global && !perhaps_mapped_.contains(version);
-    if (tier != nullptr && reusable) tier->recycle(std::move(file->slot), version, file->name);
+    const bool is_out =
+        tier != nullptr && reusable && tier->recycle(std::move(file->slot), version, file->name);
+    if (!is_out) littered_.insert(version);
     file = own_files_.erase(file);
   }
 }
@@ -100,9 +102,14 @@ Status Catalogue::retire(const Context& context, const format::VersionId& versio
   if (context.acts_for(kind)) mine = tier->unpublish(version);
   DIAPAUSE_TRY(agree(context, mine));
   release_own(context, version, kind, false);
-  DIAPAUSE_TRY(context.comm->barrier());
+  const bool can_keep = littered_.erase(version) == 0 && tier->can_keep_directory(version);
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t stays, context.comm->all_min(can_keep ? 1 : 0));
   mine = {};
-  if (context.acts_for(kind)) mine = tier->remove_unpublished(version);
+  if (stays != 0) {
+    tier->keep_directory();
+  } else if (context.acts_for(kind)) {
+    mine = tier->remove_unpublished(version);
+  }
   if (!mine) context.log(Severity::warning, mine.error().message);
   if (KnownVersion* known = find(version)) {
     known->in[static_cast<std::size_t>(kind)] = false;

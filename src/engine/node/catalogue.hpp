@@ -100,6 +100,8 @@ class Catalogue {
   std::optional<format::VersionId> spared_;
   bool has_kept_pinned_ = false;
   std::set<format::VersionId> perhaps_mapped_;
+  // Those from whose directories a file of this process was not taken out.
+  std::set<format::VersionId> littered_;
   std::set<std::string> told_;  // messages on slow writes that were already logged
 };
 

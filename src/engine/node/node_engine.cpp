@@ -52,9 +52,10 @@ Status NodeEngine::move_images(Work& work, const Captures& captures) {
 
 Status NodeEngine::keep_images(Work& work, const Captures& captures) {
   const auto keep_all = [&]() -> Status {
-    DIAPAUSE_TRY(captures.result);
     DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(work.node_tier));
-    DIAPAUSE_TRY(tier->make_version(work.manifest.version));
+    // Also by a rank that has no image: all ranks of a node begin with the same directory.
+    DIAPAUSE_TRY(tier->begin_version(work.manifest.version));
+    DIAPAUSE_TRY(captures.result);
     if (captures.capture_tier != work.node_tier) return {};
     for (Image& image : work.images) {
       DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(image.slot),
