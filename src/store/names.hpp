@@ -6,7 +6,7 @@
 //                                                   a<number>.img   (global: images of several
 //                                                   ranks)
 //                              spare/   files being written, or kept for reuse
-//                              next/    in memory: the directory of the next version, kept for reuse
+//                              next/    in memory: the directory of the next version
 //                              lock     ranks
 //   <root>/<job key>/identity  which job this is (store/identity.hpp); global: starts, those of the
 //   job

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
+
 #include "engine/cluster.hpp"
 
 namespace diapause::test_support {
@@ -12,6 +15,13 @@ Shape one_process() {
   Shape shape;
   shape.ranks = 1;
   shape.ranks_per_node = 1;
+  shape.elements = 300;
+  return shape;
+}
+
+Shape one_node() {
+  Shape shape;
+  shape.ranks = shape.ranks_per_node = 2;
   shape.elements = 300;
   return shape;
 }
@@ -37,28 +47,44 @@ Shape in_shared_files(Shape shape) {
   return shape;
 }
 
-// Versions 1 and 2 exist. Version 3 is taken over a kernel with a fault, and what the program is
-// told is returned.
-struct Attempt {
-  bool opened = false;
-  bool succeeded = false;
-  int reached = 0;
+struct Sweep {
+  std::string name;
+  Shape shape;
+  int level;
+  bool power_loss;  // false: only the processes die
+  // The disk says that it is memory, and more versions are taken, so that the last one gets the
+  // directory of another.
+  bool in_memory = false;
+
+  std::uint64_t last_version() const { return in_memory ? 6 : 3; }
 };
 
-Attempt take_third(sys::Kernel& kernel, const Shape& shape, int level) {
-  Attempt attempt;
+void PrintTo(const Sweep& sweep, std::ostream* out) { *out << sweep.name; }
+
+void take_first_two(VolatileDisk& disk, const Sweep& sweep) {
+  if (sweep.in_memory) disk.say_it_is_memory();
+  checkpoint_job(disk, sweep.shape, {{1, sweep.level}, {2, sweep.level}});
+}
+
+// Versions 1 and 2 exist. Others are taken over a kernel with a fault. Returns the newest of which
+// no rank was told that it failed.
+std::uint64_t take_others(sys::Kernel& kernel, const Sweep& sweep) {
   std::mutex mutex;
-  const Status opened =
-      run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-        program.compute(3);
-        library::CheckpointInfo info;
-        const Status done = take(engine, 3, level, info);
-        const std::lock_guard lock(mutex);
-        attempt.succeeded = (rank == 0 || attempt.succeeded) && done.has_value();
-        attempt.reached = info.level_reached;
-      });
-  attempt.opened = opened.has_value();
-  return attempt;
+  std::map<std::uint64_t, std::uint32_t> succeeded;
+  (void)run_job(kernel, sweep.shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    for (std::uint64_t version = 3; version <= sweep.last_version(); ++version) {
+      program.compute(version);
+      library::CheckpointInfo info;
+      const Status done = take(engine, version, sweep.level, info);
+      const std::lock_guard lock(mutex);
+      if (done) ++succeeded[version];
+    }
+  });
+  std::uint64_t newest = 2;
+  for (const auto& [version, ranks] : succeeded) {
+    if (ranks == sweep.shape.ranks) newest = version;
+  }
+  return newest;
 }
 
 // The faulty call and those around it.
@@ -72,26 +98,18 @@ std::string around(const FaultKernel& kernel, std::uint64_t call) {
   return text;
 }
 
-void expect_good(sys::Kernel& kernel, const Shape& shape, const Attempt& attempt,
+void expect_good(sys::Kernel& kernel, const Sweep& sweep, std::uint64_t newest,
                  const std::string& where) {
-  const Restarted restarted = restart_job(kernel, shape);
+  const Restarted restarted = restart_job(kernel, sweep.shape);
   ASSERT_TRUE(restarted.status) << where << ": " << restarted.status.error().message;
   EXPECT_TRUE(restarted.intact) << where;
-  EXPECT_TRUE(restarted.version == 3 || (restarted.version == 2 && !attempt.succeeded))
-      << where << ": version " << restarted.version << " came back";
+  EXPECT_THAT(restarted.version,
+              testing::AllOf(testing::Ge(newest), testing::Le(sweep.last_version())))
+      << where;
   // The job goes on, too: the leftovers are in nobody's way.
-  checkpoint_job(kernel, shape, {{4, 1}});
-  EXPECT_EQ(restart_job(kernel, shape).version, 4u) << where;
+  checkpoint_job(kernel, sweep.shape, {{7, 1}});
+  EXPECT_EQ(restart_job(kernel, sweep.shape).version, 7u) << where;
 }
-
-struct Sweep {
-  std::string name;
-  Shape shape;
-  int level;
-  bool power_loss;  // false: only the processes die
-};
-
-void PrintTo(const Sweep& sweep, std::ostream* out) { *out << sweep.name; }
 
 class CrashPoint : public ::testing::TestWithParam<Sweep> {};
 
@@ -101,13 +119,13 @@ TEST_P(CrashPoint, StoppingAtAnyCallLeavesAGoodVersion) {
                                   PowerLoss::keep_data_lose_names, PowerLoss::random};
   for (std::uint64_t call = 0;; ++call) {
     VolatileDisk disk;
-    checkpoint_job(disk, sweep.shape, {{1, sweep.level}, {2, sweep.level}});
+    take_first_two(disk, sweep);
     FaultKernel kernel(disk, {Fault::stop, call, Call::any, EIO});
     kernel.record_trace("");
-    const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
+    const std::uint64_t newest = take_others(kernel, sweep);
     const bool done = !kernel.reached();
     if (sweep.power_loss) disk.power_loss(kModes[call % 4], call);
-    expect_good(disk, sweep.shape, attempt,
+    expect_good(disk, sweep, newest,
                 "stopped at call " + std::to_string(call) + around(kernel, call));
     if (done || HasFailure()) {
       EXPECT_GT(call, 30u) << "the sweep did not sweep";
@@ -121,20 +139,20 @@ constexpr FaultPlan kFaults[] = {{Fault::fail_once, 0, Call::any, EIO},
                                  {Fault::interrupt_once, 0, Call::any, EINTR},
                                  {Fault::short_transfer, 0, Call::any, 0}};
 
-// Takes version 3 with this fault, and restarts. Returns whether the checkpoint made the call that
-// fails.
+// Takes the other versions with this fault, and restarts. Returns whether the call that fails was
+// made.
 bool survives(const FaultPlan& plan, const Sweep& sweep) {
   VolatileDisk disk;
-  checkpoint_job(disk, sweep.shape, {{1, sweep.level}, {2, sweep.level}});
+  take_first_two(disk, sweep);
   FaultKernel kernel(disk, plan);
   kernel.record_trace("");
-  const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
+  const std::uint64_t newest = take_others(kernel, sweep);
   const bool harmless = plan.fault == Fault::interrupt_once || plan.fault == Fault::short_transfer;
   const std::string where = "fault " + std::to_string(static_cast<int>(plan.fault)) + " errno " +
                             std::to_string(plan.error) + " at call " + std::to_string(plan.index) +
                             around(kernel, plan.index);
-  EXPECT_TRUE(attempt.succeeded || !harmless) << where;
-  expect_good(disk, sweep.shape, attempt, where);
+  EXPECT_TRUE(newest == sweep.last_version() || !harmless) << where;
+  expect_good(disk, sweep, newest, where);
   return kernel.reached();
 }
 
@@ -169,6 +187,8 @@ std::vector<Sweep> sweeps() {
   }
   for (const int level : {2, 3})
     all.push_back({"TwoNodesL" + std::to_string(level), two_nodes(), level, false});
+  all.push_back({"OneNodeMemoryL1", one_node(), 1, false, true});
+  all.push_back({"TwoNodesMemoryL2", two_nodes(), 2, false, true});
   all.push_back({"TwoNodesDiskL2", on_disk(two_nodes()), 2, true});
   all.push_back({"TwoNodesSharedL4", in_shared_files(two_nodes()), 4, false});
   all.push_back({"TwoNodesSharedDiskL4", in_shared_files(on_disk(two_nodes())), 4, true});
