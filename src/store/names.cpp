@@ -83,6 +83,8 @@ std::optional<std::uint32_t> parse_shared_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::string returned_name(const std::string& lent_name) { return lent_name + ".free"; }
+
 std::string job_key(std::string_view name, const format::JobId& id) {
   return fmt::format("{}-{}", name, id.hex().substr(0, kKeyDigits));
 }

@@ -35,6 +35,10 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_parity_name(std::st
 std::string shared_name(std::uint32_t number);
 std::optional<std::uint32_t> parse_shared_name(std::string_view name);
 
+// Returns the name in spare/ of a borrowed slot that is free again. The name under which it was
+// lent says that it is in use.
+std::string returned_name(const std::string& lent_name);
+
 // The name of a job's directory in every tier, "<name>-<8 hex digits>": the first digits of its
 // identity.
 std::string job_key(std::string_view name, const format::JobId& id);
