@@ -18,7 +18,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <csignal>
+#include <tuple>
 #include <utility>
 
 #include "process/file_access.hpp"
@@ -117,14 +119,41 @@ std::vector<ContentsList> contents_of_memories(const Job& job,
   return parts;
 }
 
-// Moves a descriptor to a number above all numbers that the job uses, so that these can be given
-// out in any order. Closes `number` in any case.
-Result<int> Openings::raise(int number) const {
-  const int raised = ::fcntl(number, F_DUPFD_CLOEXEC, lowest_);
-  const int error = errno;
+// Of the numbers that a descriptor can have here, finds the longest run of those that no process of
+// the job uses. Most are above all that it uses, but some tools put theirs just below the limit.
+void Openings::find_free_numbers(const Job& job) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  std::set<std::uint64_t> used = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+  for (const Process& process : job.processes) {
+    for (const Descriptor& one : process.descriptors) used.insert(one.number);
+  }
+  used.insert(std::min<std::uint64_t>(limit.rlim_cur, INT_MAX));
+  std::uint64_t next = 0;
+  for (const std::uint64_t number : used) {
+    if (number - next > beyond_ - lowest_) std::tie(lowest_, beyond_) = std::pair(next, number);
+    next = number + 1;
+  }
+}
+
+// Gives a descriptor another number, which the job does not use, so that the numbers of the job can
+// be given out in any order.
+Result<int> Openings::copy(int number) const {
+  const int copied = ::fcntl(number, F_DUPFD_CLOEXEC, static_cast<int>(lowest_));
+  const int error = copied < 0 ? errno : EMFILE;
+  if (copied >= 0 && static_cast<std::uint64_t>(copied) < beyond_) return copied;
+  if (copied >= 0) ::close(copied);
+  return fail(os_error("opening the files of the job (see ulimit -n)", error));
+}
+
+// The same; closes `number` in any case.
+Result<int> Openings::move(int number) const {
+  Result<int> moved = copy(number);
   ::close(number);
-  if (raised < 0) return fail(os_error("opening the files of the job (see ulimit -n)", error));
-  return raised;
+  return moved;
 }
 
 // Returns whether a file, which is about to be made, is not there.
@@ -156,7 +185,7 @@ Status Openings::open_memory(const SharedMemory& memory, bool is_mapped) {
     if (opened < 0) opened = ::memfd_create("diapause", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (opened < 0) return fail(os_error("making shared memory", errno));
   }
-  DIAPAUSE_TRY_ASSIGN(opened, raise(opened));
+  DIAPAUSE_TRY_ASSIGN(opened, move(opened));
   memories_.push_back(opened);
   struct stat now {};
   const bool is_file = memory.kind == SharedKind::file;
@@ -189,10 +218,7 @@ Result<int> Openings::open_same_file(const SharedMemory& memory, const ContentsL
     return {};
   };
   DIAPAUSE_TRY(read(parts, compare));
-  if (!is_same) return -1;
-  const int raised = ::fcntl(file->fd(), F_DUPFD_CLOEXEC, lowest_);
-  if (raised < 0) return fail(os_error("opening the files of the job (see ulimit -n)", errno));
-  return raised;
+  return is_same ? copy(file->fd()) : -1;
 }
 
 Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>& contents,
@@ -335,7 +361,7 @@ Status Openings::open_named_pipe(const Channel& channel) {
     return fail(Code::mismatch,
                 channel.path + " was a named pipe of the job, and is another file now");
   }
-  DIAPAUSE_TRY_ASSIGN(made.write, raise(opened));
+  DIAPAUSE_TRY_ASSIGN(made.write, move(opened));
   return {};
 }
 
@@ -351,8 +377,8 @@ Status Openings::open_channels(const Job& job) {
     Ends& made = channels_.emplace_back();
     made.read = ends[0];
     made.write = ends[1];
-    DIAPAUSE_TRY_ASSIGN(made.read, raise(ends[0]));
-    DIAPAUSE_TRY_ASSIGN(made.write, raise(ends[1]));
+    DIAPAUSE_TRY_ASSIGN(made.read, move(ends[0]));
+    DIAPAUSE_TRY_ASSIGN(made.write, move(ends[1]));
     DIAPAUSE_TRY(fill_pipe(made.write, channel));
   }
   return {};
@@ -365,12 +391,12 @@ Status Openings::open_terminals(const Job& job) {
     std::ranges::copy_if(job.typed, std::back_inserter(typed),
                          [&](const TypedInput& each) { return each.terminal == i; });
     DIAPAUSE_TRY_ASSIGN(const int made, open_terminal(one, typed));
-    DIAPAUSE_TRY_ASSIGN(const int master, raise(made));
+    DIAPAUSE_TRY_ASSIGN(const int master, move(made));
     terminals_.push_back(master);
     int end = -1;
     if (one.session != 0) {
       DIAPAUSE_TRY_ASSIGN(end, open_terminal_again(master, O_RDWR));
-      DIAPAUSE_TRY_ASSIGN(end, raise(end));
+      DIAPAUSE_TRY_ASSIGN(end, move(end));
     }
     controlling_.push_back(end);
   }
@@ -400,7 +426,7 @@ Status Openings::open_all_sockets(Job& job, const OpeningEnvironment& environmen
   if (environment.others != nullptr)
     DIAPAUSE_TRY(open_far_sockets(job, environment.log, *environment.others, sockets_));
   for (int& socket : sockets_) {
-    DIAPAUSE_TRY_ASSIGN(socket, raise(std::exchange(socket, -1)));
+    DIAPAUSE_TRY_ASSIGN(socket, move(std::exchange(socket, -1)));
   }
   return {};
 }
@@ -461,16 +487,7 @@ Result<int> Openings::open_description(const Description& one) {
 Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& contents,
                                 const ReadContents& read, const OpeningEnvironment& environment) {
   Openings openings;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-  std::uint32_t highest = 2;
-  for (const Process& process : job.processes) {
-    for (const Descriptor& one : process.descriptors) highest = std::max(highest, one.number);
-  }
-  openings.lowest_ = static_cast<int>(highest) + 1;
+  openings.find_free_numbers(job);
   DIAPAUSE_TRY(openings.fill_memories(job, contents, read));
   DIAPAUSE_TRY(openings.open_channels(job));
   DIAPAUSE_TRY(openings.open_all_sockets(job, environment));
@@ -482,12 +499,12 @@ Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& con
     }
     DIAPAUSE_TRY_ASSIGN(const int opened, openings.open_description(one));
     const bool is_ours = one.kind == DescriptionKind::standard;
-    DIAPAUSE_TRY_ASSIGN(const int raised, openings.raise(opened));
-    openings.descriptions_.push_back(raised);
+    DIAPAUSE_TRY_ASSIGN(const int moved, openings.move(opened));
+    openings.descriptions_.push_back(moved);
     // Does not block before finish().
     const bool is_quiet = one.kind == DescriptionKind::notifications;
     if (!is_ours && !is_quiet && (one.flags & O_PATH) == 0) {
-      ::fcntl(raised, F_SETFL, static_cast<int>(one.flags & kChangeable));
+      ::fcntl(moved, F_SETFL, static_cast<int>(one.flags & kChangeable));
     }
   }
   DIAPAUSE_TRY(openings.open_notifications(job));
@@ -497,6 +514,7 @@ Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& con
 
 Openings::Openings(Openings&& other) noexcept
     : lowest_(other.lowest_),
+      beyond_(other.beyond_),
       held_(std::move(other.held_)),
       made_(std::exchange(other.made_, {})),
       descriptions_(std::exchange(other.descriptions_, {})),

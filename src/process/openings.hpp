@@ -53,7 +53,7 @@ class Openings {
   // Closes everything here. It stays open in the processes that have inherited it.
   void close_all();
 
-  // These return numbers in this process, all above those that the job uses, or -1 for none. A
+  // These return numbers in this process, none of which the job uses, or -1 for none. A
   // description is none if only the processes that have it can open it.
   int of_description(std::uint32_t index) const { return descriptions_[index]; }
   std::vector<int> numbers() const;
@@ -92,11 +92,13 @@ class Openings {
   Result<int> open_end_of_terminal(const Description& one);
   int open_end_of_pipe(const Description& one);
   void close_what_was_given_out();
-  Result<int> raise(int number) const;
+  void find_free_numbers(const Job& job);
+  Result<int> copy(int number) const;
+  Result<int> move(int number) const;
 
-  int lowest_ = 0;                 // number that may be given
-  std::set<std::string> held_;     // paths of files whose contents are written in the end
-  std::vector<std::string> made_;  // paths of those that were not there
+  std::uint64_t lowest_ = 0, beyond_ = 0;  // numbers from which the next is taken
+  std::set<std::string> held_;             // paths of files whose contents are written in the end
+  std::vector<std::string> made_;          // paths of those that were not there
   std::vector<int> descriptions_, memories_, controlling_;
   struct Ends {
     int read = -1, write = -1;

@@ -261,6 +261,7 @@ Status open_pidfd(const RestoreWork& work, const Made& made, const Descriptor& o
 Status restore_descriptors(RestoreWork& work, Made& made) {
   DIAPAUSE_TRY(restore_controlling_terminal(work, made));
   std::vector<Call> calls;
+  std::vector<Call> closes;  // of all others; those that are copied may lie between the job's
   std::uint64_t next = 0;
   std::vector<Descriptor> descriptors = made.stored->descriptors;
   std::ranges::sort(descriptors, {}, &Descriptor::number);
@@ -269,10 +270,11 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
     const auto from = static_cast<std::uint64_t>(work.openings.of_description(one.description));
     const std::uint64_t flags = one.closes_on_exec ? O_CLOEXEC : 0;
     calls.push_back({SYS_dup3, {from, one.number, flags}, 0});
-    if (one.number > next) calls.push_back({SYS_close_range, {next, one.number - 1}, 0});
+    if (one.number > next) closes.push_back({SYS_close_range, {next, one.number - 1}, 0});
     next = one.number + std::uint64_t{1};
   }
-  calls.push_back({SYS_close_range, {next, ~0u}, 0});
+  closes.push_back({SYS_close_range, {next, ~0u}, 0});
+  calls.insert(calls.end(), closes.begin(), closes.end());
   DIAPAUSE_TRY(work.calls.run(made.leader(), calls));
   for (const Descriptor& one : descriptors) {
     if (is_pidfd(work, one)) DIAPAUSE_TRY(open_pidfd(work, made, one));

@@ -1,6 +1,7 @@
 /* Open files: offsets, flags, descriptors that share them, what they hold, files that have no name
  * any more. */
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -79,6 +80,15 @@ static void name_at_last(int file, int directory) {
   MUST(close(by_name) == 0 && unlinkat(directory, "named at last", 0) == 0);
 }
 
+/* A descriptor with one of the last numbers that there are, where some tools put theirs. */
+static int use_a_last_number(int file) {
+  struct rlimit limit;
+  MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+  MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  return fcntl(file, F_DUPFD, limit.rlim_cur - 2);
+}
+
 int main(void) {
   char appended[] = "appended-XXXXXX", read_back[] = "read-XXXXXX", gone[] = "gone-XXXXXX";
   close(mkstemp(appended));
@@ -101,6 +111,7 @@ int main(void) {
   MUST(mkdir("inner", 0700) == 0 && chdir("inner") == 0);
   umask(027);
   MUST(dup2(null, 200) == 200);
+  const int last = use_a_last_number(null);
   for (int i = 0; i < STEPS; ++i) {
     char line[11] = "", again[11] = "";
     MUST(read(i % 2 == 0 ? lines : same, line, 10) == 10);
@@ -112,7 +123,7 @@ int main(void) {
     struct stat found;
     MUST(fstat(to_end, &found) == 0 && fstat(nameless, &found) == 0 &&
          fstat(only_path, &found) == 0);
-    MUST(write(200, "x", 1) == 1 && write(forbidden, "x", 1) == 1);
+    MUST(write(200, "x", 1) == 1 && write(last, "x", 1) == 1 && write(forbidden, "x", 1) == 1);
     of_hidden[i] = (char)(i + 1);
     count(i);
     keep_journal(i);
