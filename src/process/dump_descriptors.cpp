@@ -147,6 +147,32 @@ void dump_seals(DumpWork& work, const Found& found, std::uint32_t memory) {
   if (seals > 0 && !is_known) all.push_back({memory, static_cast<std::uint32_t>(seals)});
 }
 
+// Returns the number that stands in `path` behind `before`.
+std::optional<std::uint32_t> number_behind(std::string_view path, std::string_view before) {
+  std::uint32_t number = 0;
+  if (!path.starts_with(before)) return std::nullopt;
+  path.remove_prefix(before.size());
+  const auto read = std::from_chars(path.begin(), path.end(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+// Returns whether a file below /proc is there after a restart: it is not that of a process or
+// thread that has ended, and not of this machine's /proc, where the processes of the job have other
+// ids.
+bool outlives_a_restart(FrozenJob& job, const Found& found) {
+  const auto process = number_behind(found.link, "/proc/");
+  if (!process) return true;
+  struct stat machine {};
+  if (::stat("/proc", &machine) != 0 || machine.st_dev == found.stat.st_dev) return false;
+  const auto known = std::ranges::find_if(
+      job.processes(), [&](const FrozenProcess& one) { return one.status.id == *process; });
+  if (known == job.processes().end()) return false;
+  const auto thread = number_behind(found.link, fmt::format("/proc/{}/task/", *process));
+  return !thread || std::ranges::any_of(known->threads, [&](const FrozenThread& one) {
+    return one.name.thread == *thread;
+  });
+}
+
 Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found,
                      Description& to) {
   const bool is_nameless = found.stat.st_nlink == 0 || found.link.starts_with("/memfd:");
@@ -155,17 +181,16 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
     dump_seals(work, found, to.which);
     return {};
   }
-  const bool is_of_proc = found.link.starts_with("/proc/");
+  to.kind = DescriptionKind::file;
+  to.path = found.link;
   const std::string why =
       fmt::format("has descriptor {} ({}), which cannot be opened by that name again", found.number,
                   found.link);
-  if (is_of_proc) {
-    work.refuse_for_now(frozen.status, why);  // programs open such files only for a moment
-  } else if (!is_still_there(found)) {
-    work.refuse(frozen.status, why);
+  if (is_of_proc(to)) {
+    if (!outlives_a_restart(work.frozen, found)) work.refuse_for_now(frozen.status, why);
+    return {};
   }
-  to.kind = DescriptionKind::file;
-  to.path = found.link;
+  if (!is_still_there(found)) work.refuse(frozen.status, why);
   to.bytes = S_ISREG(found.stat.st_mode) ? static_cast<std::uint64_t>(found.stat.st_size) : 0;
   keep_contents(work, found, to);
   return {};

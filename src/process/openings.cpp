@@ -493,7 +493,7 @@ Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& con
   DIAPAUSE_TRY(openings.open_all_sockets(job, environment));
   DIAPAUSE_TRY(openings.open_terminals(job));
   for (const Description& one : job.descriptions) {
-    if (one.kind == DescriptionKind::process) {
+    if (one.kind == DescriptionKind::process || is_of_proc(one)) {
       openings.descriptions_.push_back(-1);
       continue;
     }

@@ -353,6 +353,9 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
     DIAPAUSE_TRY(restore_memory(work, made));
     DIAPAUSE_TRY(restore_descriptors(work, made));
     DIAPAUSE_TRY(restore_threads(work, made));
+  }
+  for (Made& made : work.made) {
+    DIAPAUSE_TRY(restore_files_of_proc(work, made));
     DIAPAUSE_TRY(restore_attributes(work, made));
   }
   DIAPAUSE_TRY(forget_segments(work, keeper));

@@ -75,6 +75,8 @@ Status restore_stops(RestoreWork& work);
 
 Status restore_memory(RestoreWork& work, Made& made);
 Status restore_descriptors(RestoreWork& work, Made& made);
+// Opens the files of /proc that a process had open. All processes and threads exist by then.
+Status restore_files_of_proc(RestoreWork& work, Made& made);
 // Restores what belongs to the whole process, except its memory and its threads.
 Status restore_attributes(RestoreWork& work, Made& made);
 // Makes the other threads, and restores everything of all threads except their registers.

@@ -237,13 +237,9 @@ bool is_pidfd(const RestoreWork& work, const Descriptor& one) {
   return work.job.descriptions[one.description].kind == DescriptionKind::process;
 }
 
-// Opens a descriptor of a process. All processes exist by then.
-Status open_pidfd(const RestoreWork& work, const Made& made, const Descriptor& one) {
-  const Description& description = work.job.descriptions[one.description];
-  const std::uint64_t flags = description.flags & O_NONBLOCK;
-  DIAPAUSE_TRY_ASSIGN(
-      const std::uint64_t opened,
-      work.calls.one(made.leader(), {SYS_pidfd_open, {description.which, flags}, 0}));
+// Gives what a process has opened the number that it knew it by.
+Status give_number(const RestoreWork& work, const Made& made, std::uint64_t opened,
+                   const Descriptor& one) {
   const std::uint64_t closes = one.closes_on_exec ? FD_CLOEXEC : 0;
   std::vector<Call> calls;
   if (opened == one.number) {
@@ -256,7 +252,41 @@ Status open_pidfd(const RestoreWork& work, const Made& made, const Descriptor& o
   return work.calls.run(made.leader(), calls);
 }
 
+// Opens a descriptor of a process. All processes exist by then.
+Status open_pidfd(const RestoreWork& work, const Made& made, const Descriptor& one) {
+  const Description& description = work.job.descriptions[one.description];
+  const std::uint64_t flags = description.flags & O_NONBLOCK;
+  DIAPAUSE_TRY_ASSIGN(
+      const std::uint64_t opened,
+      work.calls.one(made.leader(), {SYS_pidfd_open, {description.which, flags}, 0}));
+  return give_number(work, made, opened, one);
+}
+
+// What such a file says is of the moment, so that descriptors which shared their offset need not
+// share it any more.
+Status open_file_of_proc(const RestoreWork& work, const Made& made, const Descriptor& one) {
+  const Description& file = work.job.descriptions[one.description];
+  auto opened = call_with(
+      work, made.leader(), with_end(file.path),
+      {SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD), work.calls.room(), file.flags}, 0});
+  if (!opened) {
+    opened.error().message = fmt::format("process {} had {} open: {}", made.stored->id, file.path,
+                                         opened.error().message);
+    return fail(std::move(opened.error()));
+  }
+  (void)work.calls.one(made.leader(), {SYS_lseek, {*opened, file.offset, SEEK_SET}, 0});
+  return give_number(work, made, *opened, one);
+}
+
 }  // namespace
+
+Status restore_files_of_proc(RestoreWork& work, Made& made) {
+  for (const Descriptor& one : made.stored->descriptors) {
+    if (is_of_proc(work.job.descriptions[one.description]))
+      DIAPAUSE_TRY(open_file_of_proc(work, made, one));
+  }
+  return {};
+}
 
 Status restore_descriptors(RestoreWork& work, Made& made) {
   DIAPAUSE_TRY(restore_controlling_terminal(work, made));
@@ -266,7 +296,7 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
   std::vector<Descriptor> descriptors = made.stored->descriptors;
   std::ranges::sort(descriptors, {}, &Descriptor::number);
   for (const Descriptor& one : descriptors) {
-    if (is_pidfd(work, one)) continue;
+    if (work.openings.of_description(one.description) < 0) continue;
     const auto from = static_cast<std::uint64_t>(work.openings.of_description(one.description));
     const std::uint64_t flags = one.closes_on_exec ? O_CLOEXEC : 0;
     calls.push_back({SYS_dup3, {from, one.number, flags}, 0});

@@ -230,6 +230,11 @@ struct Description {
   std::vector<Watched> watched;              // poll
 };
 
+// Returns whether a file lies below /proc, where most files are those of one process.
+inline bool is_of_proc(const Description& one) {
+  return one.kind == DescriptionKind::file && one.path.starts_with("/proc/");
+}
+
 // A channel is a pipe and what it held.
 inline constexpr std::uint32_t kPackets = 1;  // for Channel::type
 struct Channel {

@@ -89,6 +89,29 @@ static int use_a_last_number(int file) {
   return fcntl(file, F_DUPFD, limit.rlim_cur - 2);
 }
 
+/* Files of /proc that stay open, as tools have them that look at the machine again and again. */
+static int of_process, of_thread, of_machine;
+
+static void open_files_of_proc(void) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)getpid());
+  of_process = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  of_thread = open(path, O_RDWR);
+  of_machine = open("/proc/loadavg", O_RDONLY);
+  MUST(of_process >= 0 && of_thread >= 0 && of_machine >= 0);
+}
+
+static void read_files_of_proc(void) {
+  char text[64] = "";
+  double load = -1;
+  MUST(pread(of_process, text, sizeof text - 1, 0) > 0 && atoi(text) == (int)getpid());
+  memset(text, 0, sizeof text);
+  MUST(write(of_thread, "renamed", 7) == 7);
+  MUST(pread(of_thread, text, sizeof text - 1, 0) > 0 && strcmp(text, "renamed\n") == 0);
+  MUST(pread(of_machine, text, sizeof text - 1, 0) > 0 && sscanf(text, "%lf", &load) == 1);
+  MUST(load >= 0 && (fcntl(of_process, F_GETFD) & FD_CLOEXEC) != 0);
+}
+
 int main(void) {
   char appended[] = "appended-XXXXXX", read_back[] = "read-XXXXXX", gone[] = "gone-XXXXXX";
   close(mkstemp(appended));
@@ -112,6 +135,7 @@ int main(void) {
   umask(027);
   MUST(dup2(null, 200) == 200);
   const int last = use_a_last_number(null);
+  open_files_of_proc();
   for (int i = 0; i < STEPS; ++i) {
     char line[11] = "", again[11] = "";
     MUST(read(i % 2 == 0 ? lines : same, line, 10) == 10);
@@ -127,6 +151,7 @@ int main(void) {
     of_hidden[i] = (char)(i + 1);
     count(i);
     keep_journal(i);
+    read_files_of_proc();
     MUST(faccessat(directory, read_back, R_OK, 0) == 0);
     step(i, (unsigned long)atoi(line + 5));
   }
