@@ -173,6 +173,19 @@ bool outlives_a_restart(FrozenJob& job, const Found& found) {
   });
 }
 
+// Returns whether a program that has read so much of a file below /proc goes on with its beginning,
+// or finds its end. What is between says something else after a restart.
+bool is_between_readings(const Found& found, const Description& file) {
+  if (file.offset == 0 || (file.flags & O_ACCMODE) == O_WRONLY) return true;
+  const std::string path = fmt::format("/proc/{}/fd/{}", found.here, found.number);
+  const int again = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (again < 0) return false;
+  char next = 0;
+  const ssize_t got = ::pread(again, &next, 1, static_cast<off_t>(file.offset));
+  ::close(again);
+  return got == 0;
+}
+
 Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found,
                      Description& to) {
   const bool is_nameless = found.stat.st_nlink == 0 || found.link.starts_with("/memfd:");
@@ -187,7 +200,9 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
       fmt::format("has descriptor {} ({}), which cannot be opened by that name again", found.number,
                   found.link);
   if (is_of_proc(to)) {
-    if (!outlives_a_restart(work.frozen, found)) work.refuse_for_now(frozen.status, why);
+    // Programs read most of these files at once, and are through with them a moment later.
+    if (!outlives_a_restart(work.frozen, found) || !is_between_readings(found, to))
+      work.refuse_for_now(frozen.status, why);
     return {};
   }
   if (!is_still_there(found)) work.refuse(frozen.status, why);

@@ -263,7 +263,7 @@ Status open_pidfd(const RestoreWork& work, const Made& made, const Descriptor& o
 }
 
 // What such a file says is of the moment, so that descriptors which shared their offset need not
-// share it any more.
+// share it any more. A program that had read it to its end finds that again.
 Status open_file_of_proc(const RestoreWork& work, const Made& made, const Descriptor& one) {
   const Description& file = work.job.descriptions[one.description];
   auto opened = call_with(
@@ -274,7 +274,12 @@ Status open_file_of_proc(const RestoreWork& work, const Made& made, const Descri
                                          opened.error().message);
     return fail(std::move(opened.error()));
   }
-  (void)work.calls.one(made.leader(), {SYS_lseek, {*opened, file.offset, SEEK_SET}, 0});
+  constexpr std::uint64_t kMostReadings = 1 << 16;
+  const Call read{SYS_read, {*opened, work.calls.room(), Calls::room_bytes()}, 0};
+  for (std::uint64_t i = 0; file.offset > 0 && i < kMostReadings; ++i) {
+    const auto got = work.calls.one(made.leader(), read);
+    if (!got || *got == 0) break;
+  }
   return give_number(work, made, *opened, one);
 }
 
