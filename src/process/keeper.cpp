@@ -384,10 +384,20 @@ Keeper::~Keeper() {
   if (orders_ >= 0) ::close(orders_);
 }
 
+// If process 1 has ended already, whoever waits for it learns why.
 Status Keeper::begin(std::uint32_t command) {
   command_ = command;
-  if (::write(orders_, &command, sizeof command) == sizeof command) return {};
-  return fail(os_error("telling process 1 of the job to go on", errno));
+  sigset_t broken_pipe, before;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  const ssize_t written = ::write(orders_, &command, sizeof command);
+  const int error = written < 0 ? errno : EIO;
+  const timespec at_once{};
+  if (written < 0 && error == EPIPE) ::sigtimedwait(&broken_pipe, nullptr, &at_once);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (written == sizeof command || error == EPIPE) return {};
+  return fail(os_error("telling process 1 of the job to go on", error));
 }
 
 void Keeper::end() const {
