@@ -56,13 +56,6 @@ class NextDirectory : public testing::Test {
     return false;
   }
 
-  static std::vector<std::string> names_in(const sys::Directory& directory) {
-    std::vector<std::string> names;
-    for (const sys::DirectoryEntry& entry : test_support::value_of(directory.list()))
-      names.push_back(entry.name);
-    std::ranges::sort(names);
-    return names;
-  }
   static sys::FileId id_of(const Tier& tier, std::uint64_t number) {
     return test_support::value_of(
         tier.directory().id_of(store::version_directory(version_of(number))));

@@ -53,13 +53,6 @@ class TierTest : public testing::TestWithParam<std::tuple<TierKind, Ground>> {
     EXPECT_EQ(found.size(), 1U);
     return found.empty() ? FoundVersion{} : std::move(found.front());
   }
-  static std::vector<std::string> names_in(const sys::Directory& directory) {
-    std::vector<std::string> names;
-    for (const sys::DirectoryEntry& entry : test_support::value_of(directory.list()))
-      names.push_back(entry.name);
-    std::ranges::sort(names);
-    return names;
-  }
   static sys::Directory directory_of(const Tier& tier, const format::VersionId& version) {
     return std::move(*tier.directory().open_child(store::version_directory(version)));
   }

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "store/names.hpp"
+#include "support/value_of.hpp"
 
 namespace diapause::conformance {
 namespace {
@@ -109,6 +110,14 @@ Status check_whole(const store::Tier& tier, const format::VersionId& version) {
   if (!reader)
     return fail(Code::corrupt, reader.error().message);  // also where the file is missing
   return reader->verify();
+}
+
+std::vector<std::string> names_in(const sys::Directory& directory) {
+  std::vector<std::string> names;
+  for (const sys::DirectoryEntry& entry : test_support::value_of(directory.list()))
+    names.push_back(entry.name);
+  std::ranges::sort(names);
+  return names;
 }
 
 std::string name_of_kind(const testing::TestParamInfo<config::TierKind>& info) {

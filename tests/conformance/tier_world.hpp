@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "capture/capture.hpp"
@@ -68,6 +69,9 @@ Result<Stored> store_version(store::Tier& tier, const Content& content);
 // is Code::not_found if there is no manifest, and Code::corrupt if there is one without the image
 // that it promises.
 Status check_whole(const store::Tier& tier, const format::VersionId& version);
+
+// The names of what lies in a directory, in order.
+std::vector<std::string> names_in(const sys::Directory& directory);
 
 // For the names of tests.
 std::string name_of_kind(const testing::TestParamInfo<config::TierKind>& info);
