@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 
 #include "cli/ledger_options.hpp"
 #include "cli/plan_options.hpp"
@@ -57,104 +58,133 @@ std::vector<std::string> take_command(std::vector<std::string>& words) {
   return command;
 }
 
-// All arguments that can be typed, and the values that were.
-struct Typed {
-  ListArguments list;
-  ShowArguments show;
-  VerifyArguments verify;
-  PruneArguments prune;
-  InjectArguments inject;
-  RunArguments run;
-  JobsArguments jobs;
-  HistoryArguments history;
-  ExportArguments exported;
-  std::vector<std::string> unmarked;  // words of `run` in the place of its command
-  LaunchArguments launch;
-  std::vector<std::string> unmarked_launch;  // the same, for `launch`
-  CheckpointArguments checkpoint;
-  RestartArguments restart;
-  EnergyArguments energy;
-  ReportArguments report;
-  PowerOptions power_options;
-  PowerRestoreArguments power_restore;
-  PowerWatchArguments power_watch;
-  StudyOptions study_options;
-  PredictArguments predict;
-  PlanArguments plan;
-  SimulateArguments simulate;
-  CLI::App* power = nullptr;
-  CLI::App* study = nullptr;
-
-  // This object must live until the arguments are parsed.
-  void add_to(CLI::App& app) {
-    add_list(app, list);
-    add_show(app, show);
-    add_verify(app, verify);
-    add_prune(app, prune);
-    add_inject(app, inject);
-    add_run(app, run, unmarked);
-    add_jobs(app, jobs);
-    add_history(app, history);
-    add_export(app, exported);
-    add_launch(app, launch, unmarked_launch);
-    add_checkpoint(app, checkpoint);
-    add_restart(app, restart);
-    add_energy(app, energy);
-    add_report(app, report);
-    add_predict(app, predict);
-    add_plan(app, plan);
-    add_simulate(app, simulate);
-    power = &power_options.add(app);
-    add_power_restore(*power, power_restore);
-    add_power_watch(*power, power_watch);
-    study = &study_options.add(app);
-  }
-
+// A verb of the command line.
+struct Verb {
+  std::string name;
+  std::function<void(CLI::App&)> add;
+  std::function<Arguments()> chosen;  // what was typed after the verb
   // Checks combinations of arguments. Throws CLI::ParseError for an invalid one.
-  void check(const CLI::App& app) const {
-    if (app.got_subcommand("run")) {
-      if (!unmarked.empty())
-        throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
-      if (run.command.empty()) throw CLI::ValidationError("run", "give a command: -- COMMAND");
+  std::function<void()> check = [] {};
+};
+
+template <typename ArgumentsOfVerb>
+Verb simple_verb(const char* name, void (*add)(CLI::App&, ArgumentsOfVerb&),
+                 ArgumentsOfVerb& arguments) {
+  return {name, [add, &arguments](CLI::App& app) { add(app, arguments); },
+          [&arguments] { return Arguments(arguments); }};
+}
+
+// A verb that is followed by "--" and a command. `unmarked` are words in the place of the command.
+template <typename ArgumentsOfVerb>
+Verb starting_verb(const char* name,
+                   void (*add)(CLI::App&, ArgumentsOfVerb&, std::vector<std::string>&),
+                   ArgumentsOfVerb& arguments, std::vector<std::string>& unmarked) {
+  Verb verb{name, [add, &arguments, &unmarked](CLI::App& app) { add(app, arguments, unmarked); },
+            [&arguments] { return Arguments(arguments); }};
+  verb.check = [name, &arguments, &unmarked] {
+    if (!unmarked.empty())
+      throw CLI::ValidationError(name, "put -- before the command: -- " + unmarked[0]);
+    if (arguments.command.empty()) throw CLI::ValidationError(name, "give a command: -- COMMAND");
+  };
+  return verb;
+}
+
+// All arguments that can be typed, and the values that were. An object must live, where it is,
+// until the arguments are parsed.
+class Typed {
+ public:
+  RunArguments run;
+  LaunchArguments launch;
+
+  Typed() {
+    verbs_ = {simple_verb("list", add_list, list_),
+              simple_verb("show", add_show, show_),
+              simple_verb("verify", add_verify, verify_),
+              simple_verb("prune", add_prune, prune_),
+              simple_verb("inject", add_inject, inject_),
+              starting_verb("run", add_run, run, unmarked_run_),
+              simple_verb("jobs", add_jobs, jobs_),
+              simple_verb("history", add_history, history_),
+              simple_verb("export", add_export, exported_),
+              starting_verb("launch", add_launch, launch, unmarked_launch_),
+              simple_verb("checkpoint", add_checkpoint, checkpoint_),
+              simple_verb("restart", add_restart, restart_),
+              simple_verb("energy", add_energy, energy_),
+              simple_verb("report", add_report, report_),
+              simple_verb("predict", add_predict, predict_),
+              simple_verb("plan", add_plan, plan_),
+              simple_verb("simulate", add_simulate, simulate_),
+              {"power", [this](CLI::App& app) { add_power(app); }, [this] { return power_verb(); }},
+              {"study", [this](CLI::App& app) { study_options_.add(app); },
+               [this] { return any_of(study_options_.chosen()); }}};
+    verb("prune")->check = [this] { check_prune(prune_); };
+    verb("inject")->check = [this] { check_inject(inject_); };
+  }
+  Typed(const Typed&) = delete;
+  Typed& operator=(const Typed&) = delete;
+
+  // Adds the verb of this name, or all verbs if it is none: the options of all take longer than
+  // many a verb.
+  void add_to(CLI::App& app, const std::string& name) {
+    const Verb* const only = verb(name);
+    for (const Verb& one : verbs_) {
+      if (only == nullptr || only == &one) one.add(app);
     }
-    if (app.got_subcommand("launch")) {
-      if (!unmarked_launch.empty()) {
-        throw CLI::ValidationError("launch", "put -- before the command: -- " + unmarked_launch[0]);
-      }
-      if (launch.command.empty())
-        throw CLI::ValidationError("launch", "give a command: -- COMMAND");
-    }
-    if (app.got_subcommand("prune")) check_prune(prune);
-    if (app.got_subcommand("inject")) check_inject(inject);
   }
 
-  Arguments chosen(const CLI::App& app) const {
-    if (app.got_subcommand("list")) return list;
-    if (app.got_subcommand("show")) return show;
-    if (app.got_subcommand("verify")) return verify;
-    if (app.got_subcommand("prune")) return prune;
-    if (app.got_subcommand("inject")) return inject;
-    if (app.got_subcommand("jobs")) return jobs;
-    if (app.got_subcommand("history")) return history;
-    if (app.got_subcommand("export")) return exported;
-    if (app.got_subcommand("launch")) return launch;
-    if (app.got_subcommand("checkpoint")) return checkpoint;
-    if (app.got_subcommand("restart")) return restart;
-    if (app.got_subcommand("energy")) return energy;
-    if (app.got_subcommand("report")) return report;
-    if (app.got_subcommand("predict")) return predict;
-    if (app.got_subcommand("plan")) return plan;
-    if (app.got_subcommand("simulate")) return simulate;
-    if (app.got_subcommand("study")) {
-      return std::visit([](const auto& which) { return Arguments(which); }, study_options.chosen());
-    }
-    if (power->got_subcommand("restore")) return power_restore;
-    if (power->got_subcommand("watch")) return power_watch;
-    if (app.got_subcommand("power")) {
-      return std::visit([](const auto& which) { return Arguments(which); }, power_options.chosen());
-    }
-    return run;
+  // Returns the arguments of the verb that was typed. Throws CLI::ParseError for a combination that
+  // is not allowed.
+  Arguments chosen(const CLI::App& app) {
+    const Verb& typed = *verb(app.get_subcommands().front()->get_name());
+    typed.check();
+    return typed.chosen();
   }
+
+ private:
+  Verb* verb(const std::string& name) {
+    const auto found = std::ranges::find(verbs_, name, &Verb::name);
+    return found == verbs_.end() ? nullptr : &*found;
+  }
+
+  void add_power(CLI::App& app) {
+    power_ = &power_options_.add(app);
+    add_power_restore(*power_, power_restore_);
+    add_power_watch(*power_, power_watch_);
+  }
+
+  Arguments power_verb() const {
+    if (power_->got_subcommand("restore")) return power_restore_;
+    if (power_->got_subcommand("watch")) return power_watch_;
+    return any_of(power_options_.chosen());
+  }
+
+  template <typename Some>
+  static Arguments any_of(const Some& some) {
+    return std::visit([](const auto& which) { return Arguments(which); }, some);
+  }
+
+  std::vector<Verb> verbs_;
+  ListArguments list_;
+  ShowArguments show_;
+  VerifyArguments verify_;
+  PruneArguments prune_;
+  InjectArguments inject_;
+  JobsArguments jobs_;
+  HistoryArguments history_;
+  ExportArguments exported_;
+  std::vector<std::string> unmarked_run_, unmarked_launch_;
+  CheckpointArguments checkpoint_;
+  RestartArguments restart_;
+  EnergyArguments energy_;
+  ReportArguments report_;
+  PowerOptions power_options_;
+  PowerRestoreArguments power_restore_;
+  PowerWatchArguments power_watch_;
+  StudyOptions study_options_;
+  PredictArguments predict_;
+  PlanArguments plan_;
+  SimulateArguments simulate_;
+  CLI::App* power_ = nullptr;
 };
 
 // Returns the names of the verbs below `app`, without internal ones.
@@ -193,27 +223,25 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   });
   app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(28);
-  Typed typed;
-  typed.add_to(app);
-
   std::vector<std::string> words(argv + 1, argv + argc);
-  const bool is_run = !words.empty() && words[0] == "run";
-  const bool is_launch = !words.empty() && words[0] == "launch";
-  const bool is_restart = !words.empty() && words[0] == "restart";
+  const std::string verb = words.empty() ? "" : words[0];
+  Typed typed;
+  typed.add_to(app, verb);
+
+  const bool is_run = verb == "run";
+  const bool is_launch = verb == "launch";
   if (is_run) typed.run.command = take_command(words);
   if (is_launch) typed.launch.command = take_command(words);
   try {
     check_verb(app, words, 0);
-    if (!words.empty() && words[0] == "study") check_verb(*typed.study, words, 1);
-    if (!words.empty() && words[0] == "power") check_verb(*typed.power, words, 1);
+    if (verb == "study" || verb == "power") check_verb(*app.get_subcommand(verb), words, 1);
     std::reverse(words.begin(), words.end());  // the order that the library expects
     app.parse(words);
-    typed.check(app);
+    return typed.chosen(app);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kDone;
-    return is_run || is_launch || is_restart ? kCannotRun : kTrouble;
+    return is_run || is_launch || verb == "restart" ? kCannotRun : kTrouble;
   }
-  return typed.chosen(app);
 }
 
 }  // namespace diapause::cli
