@@ -25,23 +25,46 @@ const char* tier_name(config::TierKind kind) {
   return "unknown";
 }
 
-Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::string& root,
-                        const std::string& job, const std::string& node, bool create) {
-  const auto descend = [&](const sys::Directory& from, const std::string& name) {
-    return create ? from.make_child(name) : from.open_child(name);
-  };
+namespace {
+
+// Opens a job's directory if it has an identity. It gets that only after every directory down to it
+// was synced, therefore none of them needs to be synced again.
+Result<sys::Directory> open_settled(sys::Kernel& kernel, const std::string& root,
+                                    const std::string& job) {
+  DIAPAUSE_TRY_ASSIGN(sys::Directory directory, sys::Directory::open_private(kernel, root));
+  directory.ask_storage();
+  DIAPAUSE_TRY_ASSIGN(directory, directory.open_child(job));
+  DIAPAUSE_TRY(directory.open_file(kIdentityName, sys::Access::read));
+  return directory;
+}
+
+Result<sys::Directory> open_job(sys::Kernel& kernel, const std::string& root,
+                                const std::string& job, bool create) {
+  if (create) {
+    if (auto settled = open_settled(kernel, root, job)) return settled;
+  }
   DIAPAUSE_TRY_ASSIGN(sys::Directory directory, create
                                                     ? sys::Directory::make_private(kernel, root)
                                                     : sys::Directory::open_private(kernel, root));
   directory.ask_storage();
-  DIAPAUSE_TRY_ASSIGN(directory, descend(directory, job));
+  return create ? directory.make_child(job) : directory.open_child(job);
+}
+
+}  // namespace
+
+Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::string& root,
+                        const std::string& job, const std::string& node, bool create) {
+  DIAPAUSE_TRY_ASSIGN(sys::Directory directory, open_job(kernel, root, job, create));
   sys::Directory of_job;
   if (!node.empty()) {
     of_job = std::move(directory);
-    DIAPAUSE_TRY_ASSIGN(directory, descend(of_job, node));
+    DIAPAUSE_TRY_ASSIGN(directory, create ? of_job.make_child(node) : of_job.open_child(node));
   }
-  DIAPAUSE_TRY_ASSIGN(sys::Directory spare, descend(directory, kSpareDirectory));
-  Tier tier(kind, job, std::move(directory), std::move(spare));
+  // Nothing is lost with spare files, therefore a directory of them that is there is not synced.
+  auto spare = directory.open_child(kSpareDirectory);
+  if (!spare && create) spare = directory.make_child(kSpareDirectory);
+  if (!spare) return fail(std::move(spare.error()));
+  Tier tier(kind, job, std::move(directory), std::move(*spare));
   tier.of_job_ = std::move(of_job);
   return tier;
 }

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "conformance/tier_world.hpp"
+#include "store/identity.hpp"
 #include "store/names.hpp"
 #include "support/fault_kernel.hpp"
 #include "support/file_helpers.hpp"
@@ -485,6 +486,24 @@ TEST_P(TierTest, NeverLeavesItsDirectory) {
   for (const char* name : {"..", ".", "", "a/b", "/tmp", "../job"}) {
     EXPECT_FALSE(Tier::open(world_.kernel(), kind(), world_.root(), name, "", true)) << name;
   }
+}
+
+// The identity comes after all directories were synced: a job that has one starts without doing
+// that again. A node may have no directory yet, and is always synced.
+TEST_P(TierTest, SyncsNoDirectoryOfAJobThatHasAnIdentity) {
+  test_support::FaultKernel kernel(world_.kernel());
+  const auto syncs_of_opening = [&] {
+    const std::uint64_t before = kernel.calls(test_support::Call::fsync);
+    EXPECT_TRUE(open_tier(kernel, kind(), world_.root(), true));
+    return kernel.calls(test_support::Call::fsync) - before;
+  };
+  const std::uint64_t of_node = kind() == TierKind::global ? 0 : 1;
+  syncs_of_opening();
+  EXPECT_GT(syncs_of_opening(), of_node);
+  const auto job = sys::Directory::open_private(kernel, world_.root() + "/job-00000000");
+  ASSERT_TRUE(job);
+  ASSERT_TRUE(store::write_identity(*job, {}, "0"));
+  EXPECT_EQ(syncs_of_opening(), of_node);
 }
 
 std::string name_of(const testing::TestParamInfo<std::tuple<TierKind, Ground>>& info) {

@@ -67,17 +67,19 @@ class Registry {
     Answer answer;
     answer.home = {spelled_, spelled_};
     if (context_.settings.global_path.empty()) return answer;
+    if (const auto only = find_settled()) {
+      answer.home[0] = root_.real_path();
+      answer.found = Found::job;
+      answer.identity = only->identity;
+      return answer;
+    }
     auto root = sys::Directory::make_private(context_.kernel, context_.settings.global_path);
     if (!root) return answer;
     root_ = std::move(*root);
     answer.home[0] = root_.real_path();
-    auto found = store::find_jobs(root_, context_.job);
+    take_lock();
+    const auto found = store::find_jobs(root_, context_.job);
     if (!found) return answer;
-    if (!is_in_order(*found)) {
-      take_lock();
-      found = store::find_jobs(root_, context_.job);
-      if (!found) return answer;
-    }
     answer.found = found->empty() ? Found::nothing : Found::job;
     if (!found->empty()) answer.identity = identity_of(*found);
     return answer;
@@ -96,10 +98,16 @@ class Registry {
  private:
   void say(Severity severity, const std::string& text) const { context_.log(severity, text); }
 
-  // Returns whether everything is in order, so that nothing needs to be written.
-  static bool is_in_order(const std::vector<store::FoundJob>& found) {
-    return found.size() == 1 && found[0].standing == store::Standing::home &&
-           found[0].identity.key == found[0].directory;
+  // Returns the job if everything is in order, so that nothing needs to be written.
+  std::optional<store::FoundJob> find_settled() {
+    auto root = sys::Directory::open_private(context_.kernel, context_.settings.global_path);
+    if (!root) return std::nullopt;
+    root_ = std::move(*root);
+    auto found = store::find_jobs(root_, context_.job);
+    const bool is_in_order = found && found->size() == 1 && found->front().trouble.empty() &&
+                             found->front().standing == store::Standing::home &&
+                             found->front().identity.key == found->front().directory;
+    return is_in_order ? std::optional(std::move(found->front())) : std::nullopt;
   }
 
   // Takes a lock, because two programs that start at the same time must not both make the job.
