@@ -92,7 +92,8 @@ class Directory {
   // Returns false if nothing can be at a path whose directory cannot be opened.
   static bool may_exist(Kernel& kernel, const std::string& path);
 
-  // Open a directory inside this one. make_child() syncs this directory if it made a new one.
+  // Open a directory inside this one. make_child() makes it if there is none, and syncs this
+  // directory.
   Result<Directory> make_child(std::string_view name) const;
   Result<Directory> open_child(std::string_view name) const;
   // Asks once whether the file system lies in memory. If it does, sync() of this directory, and of

@@ -101,7 +101,8 @@ Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view 
       lock.held_ = std::move(done.held);
       // The lock is ours whether or not its text can be written. A full disk must not keep anybody
       // from the data on it.
-      if (lock.file_.truncate(0)) (void)lock.file_.write_all(as_byte_view(holder_text), 0);
+      if (lock.file_.write_all(as_byte_view(holder_text), 0))
+        (void)lock.file_.truncate(holder_text.size());
       return lock;
     }
     if (done.result != -EWOULDBLOCK) return fail(path_error("lock", file.path(), done.result));
