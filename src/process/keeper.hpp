@@ -26,8 +26,9 @@ bool has_terminal();
 
 class Keeper {
  public:
-  // Fails with Code::denied, as launch() does, if the machine forbids the namespaces. It tries
-  // that, and leaves nothing behind.
+  // Fails with Code::denied, as launch() does, if the machine forbids users the namespaces. It
+  // tries that, and leaves nothing behind. Root with its usual rights is not asked to wait for a
+  // trial.
   static Status check();
   // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user
   // namespace unless this process may do without. Code::denied says what the machine forbids, and
