@@ -339,6 +339,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   Course course;
   environment_.store.mark();
   if (team != nullptr) team->set_patience(Team::Patience::brief);
+  if (!processor_) processor_ = process::this_processor();
   DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen,
                       process::FrozenJob::freeze(environment_.keeper.process(), timed_, foresees_));
   // Nothing is looked at before everything stands still on all nodes.
@@ -346,10 +347,11 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   course.stopped_s = verbs_.since_s().value_or(frozen.since_s());
   course.frozen_s = sys::monotonic_s();
   increments_.changes().announce(frozen);
-  DIAPAUSE_TRY_ASSIGN(process::Dump dump,
-                      process::dump(frozen, {own_process(), environment_.keeper.command(),
-                                             team == nullptr ? nullptr : &team->others(),
-                                             environment_.relocation, empty_messages_}));
+  DIAPAUSE_TRY_ASSIGN(
+      process::Dump dump,
+      process::dump(frozen, {own_process(), environment_.keeper.command(),
+                             team == nullptr ? nullptr : &team->others(), environment_.relocation,
+                             *processor_, empty_messages_}));
   Answer answer;
   const auto note_running = [&] {
     course.thawed_s = sys::monotonic_s();

@@ -107,7 +107,8 @@ class Caretaker {
   process::TimedCalls timed_;
   process::JobFiles files_;
   bool has_told_of_files_ = false;
-  bool has_all_memory_ = false;  // the job, on all nodes
+  bool has_all_memory_ = false;                  // the job, on all nodes
+  std::optional<process::Processor> processor_;  // from the first checkpoint on
   process::EmptyMessages empty_messages_;
   bool foresees_ = true;  // what is looked at before the job stands still has been confirmed
   double interval_s_ = 0, next_s_ = 0;

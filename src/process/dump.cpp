@@ -16,6 +16,7 @@
 #include <cstring>
 #include <set>
 
+#include "process/clocks.hpp"
 #include "process/dump_parts.hpp"
 #include "process/families.hpp"
 #include "sys/network.hpp"
@@ -228,6 +229,29 @@ Status refusals_of(const DumpWork& work) {
   return fail(work.is_of_the_moment ? Code::again : Code::argument, text);
 }
 
+// Lets threads that are in the kernel's code come out of it, which they do within some hundred
+// instructions. That code reads clocks in the kernel's memory, and another kernel has others.
+Status leave_kernel_code(FrozenProcess& frozen) {
+  constexpr std::uint32_t kMostSteps = 20'000;
+  const auto is_outside = [](const FrozenThread& one) {
+    return call_under_way(one.registers) >= 0;
+  };
+  if (std::ranges::all_of(frozen.threads, is_outside)) return {};
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(frozen.here));
+  const auto code = std::ranges::find(mappings, "[vdso]", &Mapping::name);
+  if (code == mappings.end()) return {};
+  for (FrozenThread& thread : frozen.threads) {
+    if (thread.registers.rip < code->begin || thread.registers.rip >= code->end) continue;
+    thread.is_touched = true;
+    DIAPAUSE_TRY(set_signal_mask(thread.name.here, kMaskInCalls));
+    DIAPAUSE_TRY_ASSIGN(thread.registers,
+                        leave_code(thread.name.here, code->begin, code->end, kMostSteps));
+    DIAPAUSE_TRY(set_signal_mask(thread.name.here, thread.mask));
+    thread.call = call_under_way(thread.registers);
+  }
+  return {};
+}
+
 Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   const std::string directory = fmt::format("/proc/{}", frozen.here);
   Process& process = work.result.job.processes.emplace_back();
@@ -255,6 +279,7 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   refuse_what_is_strange(work, frozen);
   DIAPAUSE_TRY(read_limits(frozen.here, process));
   DIAPAUSE_TRY(read_map(frozen.here, process.map));
+  DIAPAUSE_TRY(leave_kernel_code(frozen));
   // The memory is dumped before the code for system calls is mapped into the process.
   DIAPAUSE_TRY(dump_memory(work, frozen, process));
   DIAPAUSE_TRY_ASSIGN(process.waiting_signals, waiting_signals_of(frozen.here, Queue::process));
@@ -317,10 +342,11 @@ Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
                 surroundings.empty_messages};
   Job& job = work.result.job;
   job.machine = "x86_64";
+  job.instructions = surroundings.processor.instructions;
+  job.register_parts = surroundings.processor.parts;
   job.command = surroundings.command;
   job.addresses =
       relocation.known_of_own().empty() ? sys::own_addresses() : relocation.known_of_own();
-  job.monotonic_ns = frozen.monotonic_ns();
   job.unix_ns = sys::unix_time_ns();
   if (frozen.processes().empty()) return fail(Code::again, "the job has no process that runs");
   // The job is about to end. A version without its command could not be restarted.
@@ -333,6 +359,10 @@ Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
   DIAPAUSE_TRY(refusals_of(work));
   refuse_strange_sharing(work);
   for (FrozenProcess& process : frozen.processes()) DIAPAUSE_TRY(dump_process(work, process));
+  // Threads that came out of the kernel's code may have read a clock there.
+  const Clocks clocks = clocks_of(frozen.processes().front().here);
+  job.monotonic_ns = clocks.monotonic_ns;
+  job.since_boot_ns = clocks.since_boot_ns;
   share_what_is_only_read(work);
   DIAPAUSE_TRY(look_at_segments(work));
   DIAPAUSE_TRY(dump_system_v(work));

@@ -11,6 +11,7 @@
 #include "process/other_nodes.hpp"
 #include "process/relocation.hpp"
 #include "process/state.hpp"
+#include "process/x86_64/processor.hpp"
 
 namespace diapause::process {
 
@@ -54,6 +55,7 @@ struct Surroundings {
   std::uint32_t command = 0;      // the process whose end is the job's
   OtherNodes* others = nullptr;   // the job's other nodes, which stand still, too; null: none
   const Relocation& relocation;   // where the job's nodes are
+  const Processor& processor;     // of this machine
   EmptyMessages& empty_messages;  // what earlier dumps of the job have seen
 };
 

@@ -10,6 +10,7 @@
 #include "format/checksum.hpp"
 #include "process/dump_parts.hpp"
 #include "process/holes.hpp"
+#include "process/kernel_code.hpp"
 #include "process/zeros.hpp"
 
 namespace diapause::process {
@@ -29,10 +30,6 @@ std::uint32_t flags_of(const Mapping& mapping) {
     if (mapping.has(name)) flags |= flag;
   }
   return flags;
-}
-
-bool is_of_kernel(const Mapping& mapping) {
-  return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar");
 }
 
 // Returns whether a mapping has no file. Its pages hold zeros until they are written to.
@@ -298,6 +295,7 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
       ByteVector code(mapping.end - mapping.begin);
       DIAPAUSE_TRY(read_memory(frozen.here, mapping.begin, code));
       area.checksum = format::checksum64(code);
+      work.result.job.kernel_code = std::move(code);
     }
   } else if (const std::string refusal = refusal_of(mapping, frozen.is_watched); !refusal.empty()) {
     work.refuse(frozen.status, "has " + place_of(mapping) + " " + refusal);

@@ -156,9 +156,9 @@ Status OpenFile::finish() const {
   if (!memory->is_stored) return {};
   // Who is not the owner can leave mode and time as they are.
   if ((now.st_mode & 07777) != (memory->mode & 07777)) ::fchmod(number, memory->mode & 07777);
-  constexpr std::int64_t kSecond_ns = 1'000'000'000;
-  const std::int64_t part = (file->modified_ns % kSecond_ns + kSecond_ns) % kSecond_ns;
-  const timespec times[2] = {{0, UTIME_OMIT}, {(file->modified_ns - part) / kSecond_ns, part}};
+  constexpr std::int64_t kOneSecond_ns = 1'000'000'000;
+  const std::int64_t part = (file->modified_ns % kOneSecond_ns + kOneSecond_ns) % kOneSecond_ns;
+  const timespec times[2] = {{0, UTIME_OMIT}, {(file->modified_ns - part) / kOneSecond_ns, part}};
   ::futimens(number, times);
   return {};
 }

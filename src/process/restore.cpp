@@ -1,7 +1,7 @@
 #include "process/restore.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -18,6 +18,7 @@
 
 #include "format/checksum.hpp"
 #include "process/borrowed.hpp"
+#include "process/clocks.hpp"
 #include "process/families.hpp"
 #include "process/proc.hpp"
 #include "process/restore_parts.hpp"
@@ -266,6 +267,23 @@ Status filter_addresses(const RestoreWork& work, const ThreadName& keeper,
   return translate(listener.number());
 }
 
+// Lets the clocks of the job go on where they were, for the processes that process 1 makes.
+void let_clocks_go_on(const RestoreWork& work, const ThreadName& keeper) {
+  constexpr std::uint64_t kTimeNamespace = 0x80;  // CLONE_NEWTIME
+  const Job& job = work.job;
+  Clocks clocks = clocks_of(keeper.here);
+  const bool go_back = clocks.monotonic_ns < job.monotonic_ns;
+  const auto unshared = work.calls.one(keeper, {SYS_unshare, {kTimeNamespace}, 0});
+  clocks = {job.monotonic_ns, std::max(job.since_boot_ns, job.monotonic_ns)};
+  const Status set = unshared ? set_clocks(keeper.here, clocks) : fail(unshared.error());
+  if (set) return;
+  work.log(Severity::warning,
+           fmt::format("the clocks CLOCK_MONOTONIC and CLOCK_BOOTTIME of the job go on as those of "
+                       "this machine{}: {}",
+                       go_back ? ", which are behind: programs may wait for long" : "",
+                       set.error().message));
+}
+
 Status let_go(RestoreWork& work, const ThreadName& first, const Registers& registers,
               std::uint64_t mask, std::uint64_t instruction) {
   // Process 1 must not keep pipes open that its children close.
@@ -339,11 +357,21 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
   const ThreadName keeper{first, 1, 1};
   DIAPAUSE_TRY_ASSIGN(const Calls calls,
                       Calls::plant(keeper, find_free_address(job, mappings), instruction));
-  RestoreWork work{job,   openings,  contents,    read, schedule_of(::getpid()),
-                   calls, place.log, place.behind};
+  DIAPAUSE_TRY_ASSIGN(KernelCode kernel_code, KernelCode::for_job(job));
+  RestoreWork work{job,
+                   openings,
+                   contents,
+                   read,
+                   schedule_of(::getpid()),
+                   calls,
+                   place.log,
+                   std::move(kernel_code),
+                   this_processor(),
+                   place.behind};
   work.made.reserve(job.processes.size());
   work.filled.resize(job.memories.size());
   if (place.translate) DIAPAUSE_TRY(filter_addresses(work, keeper, place.translate));
+  let_clocks_go_on(work, keeper);
   DIAPAUSE_TRY(make_segments(work, keeper));
   DIAPAUSE_TRY(make_system_v(work, keeper));
   DIAPAUSE_TRY(make_processes(work, keeper));
@@ -369,34 +397,37 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
   return std::move(work.timed);
 }
 
+namespace {
+
+// Checks that the processor has all instructions that programs may have chosen code by.
+Status check_instructions(const Job& job, const Processor& here) {
+  std::vector<std::string> missing;
+  std::ranges::copy_if(job.instructions, std::back_inserter(missing), [&](const std::string& one) {
+    return std::ranges::find(here.instructions, one) == here.instructions.end();
+  });
+  if (missing.empty()) return {};
+  return fail(Code::mismatch,
+              fmt::format("the programs of the image may use instructions that the processor here "
+                          "does not have ({}): restart on one that has them",
+                          fmt::join(missing, ", ")));
+}
+
+}  // namespace
+
 Status check_machine(const Job& job) {
   if (job.machine != "x86_64")
     return fail(Code::mismatch, "the image is of a machine of the kind " + job.machine);
-  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(::getpid()));
+  const Processor processor = this_processor();
+  DIAPAUSE_TRY(check_instructions(job, processor));
   for (const Process& process : job.processes) {
     for (const Thread& thread : process.threads) {
       if (process.has_ended) continue;
       if (thread.registers.size() != sizeof(Registers))
         return fail(Code::corrupt, "registers of another length");
-    }
-    for (const Area& area : process.areas) {
-      if (area.kind != AreaKind::kernel) continue;
-      const auto own =
-          std::ranges::find_if(mappings, [&](const Mapping& one) { return one.name == area.name; });
-      const bool is_there = own != mappings.end() && own->end - own->begin == area.end - area.begin;
-      ByteVector code;
-      if (is_there && area.checksum != 0) {
-        code.resize(own->end - own->begin);
-        DIAPAUSE_TRY(read_memory(::getpid(), own->begin, code));
-      }
-      if (is_there && (area.checksum == 0 || format::checksum64(code) == area.checksum)) continue;
-      return fail(
-          Code::mismatch,
-          fmt::format("the kernel here gives processes another {} than the one that the image "
-                      "was made under: restart under that kernel",
-                      area.name));
+      DIAPAUSE_TRY(fit_registers(thread.extended_registers, job.register_parts, processor));
     }
   }
+  DIAPAUSE_TRY(KernelCode::for_job(job));
   return {};
 }
 

@@ -36,8 +36,8 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
                            const std::vector<StoredContents>& contents, const ReadContents& read,
                            const Birthplace& place);
 
-// Checks that this machine has the kind of processor and the kernel code that the image needs. It
-// is called before any process is made.
+// Checks that the processes of an image can go on with the processor and the kernel of this
+// machine. It is called before any process is made.
 Status check_machine(const Job& job);
 
 }  // namespace diapause::process

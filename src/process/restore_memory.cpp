@@ -18,48 +18,59 @@ bool overlaps(const Extent& one, const Extent& other) {
   return one.begin < other.end && other.begin < one.end;
 }
 
-bool is_of_kernel_here(const Mapping& mapping) {
-  return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar");
-}
-
 // Returns where the kernel's code can stay while it is moved: behind the code for system calls and
 // its room.
 std::uint64_t waiting_place(const RestoreWork& work) {
   return work.calls.address() + Calls::kBytes;
 }
 
-// Moves the kernel's own code to where the process knows it. Code that the process does not know is
-// unmapped. Everything else moves by way of a free place, because old and new places may overlap.
-Status move_kernel_code(const RestoreWork& work, const Made& made,
-                        const std::vector<Mapping>& mappings) {
-  std::vector<Call> calls;
-  std::uint64_t spare = waiting_place(work) + kPageBytes;
+// Returns the kernel's mappings, and from where to where they reach.
+std::vector<Mapping> kernel_mappings(const std::vector<Mapping>& mappings) {
+  std::vector<Mapping> found;
+  std::ranges::copy_if(mappings, std::back_inserter(found), is_of_kernel);
+  return found;
+}
+Extent extent_of(const std::vector<Mapping>& mappings) {
+  return mappings.empty() ? Extent{} : Extent{mappings.front().begin, mappings.back().end};
+}
+
+// Returns where each of the kernel's mappings goes, and nothing for one that the process does not
+// know.
+std::vector<std::optional<std::uint64_t>> places_for_kernel_code(
+    const RestoreWork& work, const Made& made, const std::vector<Mapping>& mappings) {
+  std::vector<std::optional<std::uint64_t>> places;
   for (const Mapping& mapping : mappings) {
-    if (!is_of_kernel_here(mapping)) continue;
-    const auto area = std::ranges::find_if(made.stored->areas, [&](const Area& one) {
-      return one.kind == AreaKind::kernel && one.name == mapping.name;
-    });
-    const std::uint64_t bytes = mapping.end - mapping.begin;
-    if (area == made.stored->areas.end()) {
-      calls.push_back({SYS_munmap, {mapping.begin, bytes}, 0});
+    if (!work.kernel_code.is_known()) {
+      places.emplace_back(made.kernel_place + (mapping.begin - mappings.front().begin));
       continue;
     }
-    calls.push_back(
-        {SYS_mremap, {mapping.begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, spare}, 0});
-    spare += bytes + kPageBytes;
-  }
-  spare = waiting_place(work) + kPageBytes;
-  for (const Mapping& mapping : mappings) {
-    if (!is_of_kernel_here(mapping)) continue;
     const auto area = std::ranges::find_if(made.stored->areas, [&](const Area& one) {
       return one.kind == AreaKind::kernel && one.name == mapping.name;
     });
-    if (area == made.stored->areas.end()) continue;
-    const std::uint64_t bytes = mapping.end - mapping.begin;
-    calls.push_back(
-        {SYS_mremap, {spare, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, area->begin}, 0});
+    places.push_back(area == made.stored->areas.end() ? std::nullopt : std::optional(area->begin));
+  }
+  return places;
+}
+
+// Moves the kernel's own code to its place. Code that the process does not know is unmapped.
+// Everything else moves by way of a free place, because old and new places may overlap.
+Status move_kernel_code(const RestoreWork& work, const Made& made,
+                        const std::vector<Mapping>& mappings) {
+  const auto places = places_for_kernel_code(work, made, mappings);
+  std::vector<Call> calls, last;
+  std::uint64_t spare = waiting_place(work) + kPageBytes;
+  for (std::size_t i = 0; i < mappings.size(); ++i) {
+    const std::uint64_t begin = mappings[i].begin, bytes = mappings[i].end - begin;
+    if (!places[i]) {
+      calls.push_back({SYS_munmap, {begin, bytes}, 0});
+      continue;
+    }
+    constexpr std::uint64_t kMove = MREMAP_MAYMOVE | MREMAP_FIXED;
+    calls.push_back({SYS_mremap, {begin, bytes, bytes, kMove, spare}, 0});
+    last.push_back({SYS_mremap, {spare, bytes, bytes, kMove, *places[i]}, 0});
     spare += bytes + kPageBytes;
   }
+  calls.insert(calls.end(), last.begin(), last.end());
   return work.calls.run(made.leader(), calls);
 }
 
@@ -79,7 +90,7 @@ Status unmap_everything(const RestoreWork& work, const Made& made,
   const Extent own{work.calls.address(), work.calls.address() + Calls::kBytes};
   std::vector<Call> calls;
   for (const Mapping& mapping : mappings) {
-    if (is_of_kernel_here(mapping) || mapping.name == "[vsyscall]" ||
+    if (is_of_kernel(mapping) || mapping.name == "[vsyscall]" ||
         overlaps(own, {mapping.begin, mapping.end})) {
       continue;
     }
@@ -133,8 +144,15 @@ void add_advice(const Area& area, std::vector<Call>& calls) {
   }
 }
 
-bool is_mapped(const Area& area) {
-  return area.kind == AreaKind::memory || area.kind == AreaKind::shared;
+// What another kernel gave to processes is memory of their own here. Its data are pages of zeros,
+// with which its code asks the kernel for the time.
+bool is_mapped(const RestoreWork& work, const Area& area) {
+  return area.kind == AreaKind::memory || area.kind == AreaKind::shared ||
+         (area.kind == AreaKind::kernel && !work.kernel_code.is_known());
+}
+
+bool is_code_of_other_kernel(const RestoreWork& work, const Area& area) {
+  return area.kind == AreaKind::kernel && area.checksum != 0 && !work.kernel_code.is_known();
 }
 
 // Fills a segment of System V, through the first process that has it.
@@ -200,6 +218,10 @@ ContentsList leave_behind(RestoreWork& work, const Made& made, ContentsList cont
 Status fill_memory(RestoreWork& work, const Made& made) {
   for (const Area& area : made.stored->areas) {
     if (is_segment(work, area)) DIAPAUSE_TRY(fill_segment(work, made, area));
+    if (!is_code_of_other_kernel(work, area)) continue;
+    DIAPAUSE_TRY_ASSIGN(const ByteVector code,
+                        work.kernel_code.known_leading_to(made.own_code_place));
+    DIAPAUSE_TRY(write_memory(made.leader().here, area.begin, code));
   }
   ContentsList own;
   for (const StoredContents& one : work.contents) {
@@ -232,14 +254,15 @@ Status install_guards(const RestoreWork& work, const Made& made) {
 Status map_areas(RestoreWork& work, const Made& made) {
   std::vector<bool> has_contents;
   for (const Area& area : made.stored->areas) {
-    has_contents.push_back(std::ranges::any_of(work.contents, [&](const StoredContents& one) {
+    const bool is_stored = std::ranges::any_of(work.contents, [&](const StoredContents& one) {
       return one.process == made.stored->id && one.offset >= area.begin && one.offset < area.end;
-    }));
+    });
+    has_contents.push_back(is_stored || is_code_of_other_kernel(work, area));
   }
   const std::vector<Area>& areas = made.stored->areas;
   std::vector<Call> before, after;
   for (std::size_t i = 0; i < areas.size(); ++i) {
-    if (!is_mapped(areas[i])) continue;
+    if (!is_mapped(work, areas[i])) continue;
     before.push_back(mapping_call(work, areas[i], has_contents[i]));
     if ((areas[i].flags & kHuge) != 0) add_advice(areas[i], before);  // before the pages exist
     const std::uint64_t bytes = areas[i].end - areas[i].begin;
@@ -309,7 +332,16 @@ Status restore_memory(RestoreWork& work, Made& made) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(made.leader().here));
   DIAPAUSE_TRY(end_sequences(work, made));
   DIAPAUSE_TRY(unmap_everything(work, made, mappings));
-  DIAPAUSE_TRY(move_kernel_code(work, made, mappings));
+  const std::vector<Mapping> of_kernel = kernel_mappings(mappings);
+  const Extent kernel = extent_of(of_kernel);
+  const std::uint64_t bytes = kernel.end - kernel.begin;
+  const Extent taken{work.calls.address(), waiting_place(work) + 4 * bytes};
+  made.kernel_place = KernelCode::place_in(*made.stored, bytes, taken);
+  for (const Mapping& mapping : of_kernel) {
+    if (mapping.name == "[vdso]")
+      made.own_code_place = made.kernel_place + (mapping.begin - kernel.begin);
+  }
+  DIAPAUSE_TRY(move_kernel_code(work, made, of_kernel));
   DIAPAUSE_TRY(map_areas(work, made));
   DIAPAUSE_TRY_ASSIGN(made.instruction, find_call_instruction_of(made.leader().here));
   return describe_to_kernel(work, made);

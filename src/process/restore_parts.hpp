@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "process/calls.hpp"
+#include "process/kernel_code.hpp"
 #include "process/restore.hpp"
 #include "process/schedule.hpp"
+#include "process/x86_64/processor.hpp"
 
 namespace diapause::process {
 
@@ -16,6 +18,8 @@ struct Made {
   const Process* stored = nullptr;
   std::vector<ThreadName> threads;  // parallel to stored->threads
   std::uint64_t instruction = 0;    // for system calls, in the kernel's code at its final place
+  // These are where the kernel's mappings and its vdso go, if the process knows those of another.
+  std::uint64_t kernel_place = 0, own_code_place = 0;
 
   const ThreadName& leader() const { return threads.front(); }
 };
@@ -28,6 +32,8 @@ struct RestoreWork {
   Schedule given;  // the schedule with which the job is restarted
   Calls calls;     // at the same address in all processes
   const LogSink& log;
+  KernelCode kernel_code;
+  Processor processor;
   FillBehind* behind = nullptr;  // null: all memory is filled at once
   std::vector<Made> made = {};
   TimedCalls timed = {};

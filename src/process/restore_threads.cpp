@@ -408,7 +408,10 @@ Status finish_threads(RestoreWork& work, Made& made) {
       DIAPAUSE_TRY(
           write_memory(here, thread.sequence_address + 8, as_byte_view(thread.sequence_section)));
     }
-    DIAPAUSE_TRY(set_extended_registers(here, thread.extended_registers));
+    DIAPAUSE_TRY_ASSIGN(
+        const ByteVector extended,
+        fit_registers(thread.extended_registers, work.job.register_parts, work.processor));
+    DIAPAUSE_TRY(set_extended_registers(here, extended));
     DIAPAUSE_TRY(set_registers(here, registers[i]));
     DIAPAUSE_TRY(set_signal_mask(here, thread.signal_mask));
   }

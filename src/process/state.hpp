@@ -399,10 +399,18 @@ struct EndSignal {
   bool operator==(const EndSignal&) const = default;
 };
 
+// Says where the processor saves a part of its registers, such as the upper halves of those for
+// AVX.
+struct RegisterPart {
+  std::uint32_t number = 0;  // the processor's own, as in the header of the saved registers
+  std::uint32_t offset = 0, bytes = 0;
+  bool operator==(const RegisterPart&) const = default;
+};
+
 struct Job {
   std::string machine;             // the machine that the registers belong to
   std::uint32_t command = 0;       // the process whose end is the job's
-  std::uint64_t monotonic_ns = 0;  // CLOCK_MONOTONIC when it stood still
+  std::uint64_t monotonic_ns = 0;  // CLOCK_MONOTONIC of the job when it stood still
   std::vector<Process> processes;  // parents before their children
   std::vector<SharedMemory> memories;
   std::vector<Description> descriptions;
@@ -436,9 +444,14 @@ struct Job {
   std::vector<JobFile> files;              // those that were there
   // What follows is stored from format version 9 on.
   std::vector<EndSignal> end_signals;
+  // What follows is stored from format version 10 on.
+  std::vector<std::string> instructions;     // sets that the processor has: x86_64/processor.hpp
+  std::vector<RegisterPart> register_parts;  // how it saves its registers
+  ByteVector kernel_code;                    // contents of the vdso
+  std::uint64_t since_boot_ns = 0;           // CLOCK_BOOTTIME when it stood still
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 9;
+inline constexpr std::uint32_t kProcessesFormatVersion = 10;
 
 // Returns the job with magic, version and checksum.
 ByteVector encode_job(const Job& job);

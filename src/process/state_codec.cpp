@@ -165,6 +165,10 @@ void fields(A& a, EndSignal& x) {
   a(x.process, x.signal);
 }
 template <class A>
+void fields(A& a, RegisterPart& x) {
+  a(x.number, x.offset, x.bytes);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
@@ -177,6 +181,7 @@ void fields(A& a, Job& x) {
   if (a.version() >= 7) a(x.addresses);
   if (a.version() >= 8) a(x.unix_ns, x.file_patterns, x.files);
   if (a.version() >= 9) a(x.end_signals);
+  if (a.version() >= 10) a(x.instructions, x.register_parts, x.kernel_code, x.since_boot_ns);
 }
 
 class Encoder {
@@ -510,6 +515,7 @@ Status check_job(const Job& job) {
     has_command = has_command || process.id == job.command;
   }
   if (!has_command) return unsound("the command is not among them");
+  if (job.kernel_code.size() > kMostTextBytes) return unsound("the kernel's code");
   for (const Description& one : job.descriptions) DIAPAUSE_TRY(check_description(job, one));
   for (std::uint32_t i = 0; i < job.sockets.size(); ++i) DIAPAUSE_TRY(check_socket(job, i));
   for (const SharedMemory& memory : job.memories) {

@@ -343,6 +343,21 @@ Status run_table(pid_t thread, std::vector<pid_t>* made) {
   }
 }
 
+Result<Registers> leave_code(pid_t thread, std::uint64_t begin, std::uint64_t end,
+                             std::uint32_t most_steps) {
+  DIAPAUSE_TRY_ASSIGN(Registers registers, registers_of(thread));
+  for (std::uint32_t step = 0; step < most_steps; ++step) {
+    if (registers.rip < begin || registers.rip >= end) break;
+    DIAPAUSE_TRY(request(PTRACE_SINGLESTEP, thread, 0, nullptr, "cannot be run on"));
+    DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
+    if (stop.has_ended)
+      return fail(Code::again, fmt::format("thread {} has ended during the checkpoint", thread));
+    DIAPAUSE_TRY_ASSIGN(registers, registers_of(thread));
+    if (stop.event != 0 || stop.signal != SIGTRAP) break;
+  }
+  return registers;
+}
+
 Status stop_for_signals(pid_t thread) {
   DIAPAUSE_TRY(ask_to_stop(thread));
   DIAPAUSE_TRY(run_on(thread));

@@ -83,6 +83,10 @@ Status enter_call(pid_t thread);
 // Runs a thread whose registers point at the code of call_table_code() until the table is done.
 // `made` gets the threads and processes that the calls make, in their order.
 Status run_table(pid_t thread, std::vector<pid_t>* made);
+// Lets a stopped thread whose signals are masked run on until it comes out of the code from `begin`
+// to `end`, and returns its registers then. It is still there after `most_steps` instructions.
+Result<Registers> leave_code(pid_t thread, std::uint64_t begin, std::uint64_t end,
+                             std::uint32_t most_steps);
 // Makes a thread that has stopped anywhere stop again where the kernel looks for signals. It runs
 // none of its own code in between.
 Status stop_for_signals(pid_t thread);

@@ -169,14 +169,15 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
-  const ByteVector first = of_version(1, 21, processes_of_version_1()),
-                   second = of_version(2, 19, processes_of_version_2()),
-                   third = of_version(3, 18, processes_of_version_3()),
-                   fourth = of_version(4, 17, processes_of_version_4()),
-                   fifth = of_version(5, 15, processes_of_version_5()),
-                   sixth = of_version(6, 5, processes_of_version_6()),
-                   seventh = of_version(7, 4, processes_of_version_7()),
-                   eighth = of_version(8, 1, processes_of_version_8());
+  const ByteVector first = of_version(1, 25, processes_of_version_1()),
+                   second = of_version(2, 23, processes_of_version_2()),
+                   third = of_version(3, 22, processes_of_version_3()),
+                   fourth = of_version(4, 21, processes_of_version_4()),
+                   fifth = of_version(5, 19, processes_of_version_5()),
+                   sixth = of_version(6, 9, processes_of_version_6()),
+                   seventh = of_version(7, 8, processes_of_version_7()),
+                   eighth = of_version(8, 5, processes_of_version_8()),
+                   ninth = of_version(9, 4, processes_of_version_9());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
@@ -188,7 +189,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files[folder + "processes-v6.bin"] = sixth;
   files[folder + "processes-v7.bin"] = seventh;
   files[folder + "processes-v8.bin"] = eighth;
-  files[folder + "processes-v9.bin"] = sound;
+  files[folder + "processes-v9.bin"] = ninth;
+  files[folder + "processes-v10.bin"] = sound;
   files[folder + "broken-processes-truncated.bin"] = front(second, second.size() - 1);
   files[folder + "broken-processes-flipped.bin"] = flipped(second, 100);
   files[folder + "broken-processes-future.bin"] = seal(future);
@@ -200,7 +202,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/processes/version-6"] = sixth;
   files["fuzz/corpus/processes/version-7"] = seventh;
   files["fuzz/corpus/processes/version-8"] = eighth;
-  files["fuzz/corpus/processes/version-9"] = sound;
+  files["fuzz/corpus/processes/version-9"] = ninth;
+  files["fuzz/corpus/processes/version-10"] = sound;
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
@@ -366,7 +369,7 @@ process::Job processes_of_version_8() {
   return job;
 }
 
-process::Job processes() {
+process::Job processes_of_version_9() {
   process::Job job = processes_of_version_8();
   process::Process& child = job.processes.emplace_back();
   child.id = 8;
@@ -374,6 +377,15 @@ process::Job processes() {
   child.has_ended = true;
   child.threads.emplace_back().id = 8;
   job.end_signals = {{8, 34}};
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = processes_of_version_9();
+  job.instructions = {"sse4_2", "avx2"};
+  job.register_parts = {{2, 576, 256}, {9, 2688, 8}};
+  job.since_boot_ns = 98'765'432'100;
+  for (int i = 0; i < 32; ++i) job.kernel_code.push_back(static_cast<std::byte>(i));
   return job;
 }
 

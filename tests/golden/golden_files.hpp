@@ -62,6 +62,8 @@ process::Job processes_of_version_7();
 // With files that belong to it by their names.
 process::Job processes_of_version_8();
 // With a process whose end is told by another signal than SIGCHLD.
+process::Job processes_of_version_9();
+// With what its programs may need of the processor and the kernel.
 process::Job processes();
 
 // Maps the path from the root of the repository to the content.

@@ -27,6 +27,7 @@ import disturbed
 import dying
 import failing
 import in_time
+import kernels
 import lacking
 import mapped
 import named_files
@@ -902,7 +903,7 @@ TESTS = {
     "internet": program_test("internet"), "terminal": program_test("terminal"),
     "segments": program_test("segments"), "semaphores": program_test("semaphores"),
     "typed": program_test("typed"), "objects": program_test("objects"),
-    "timers": program_test("timers"),
+    "timers": program_test("timers"), "clocks": program_test("clocks"),
     "notices": program_test("notices"), "stopped": program_test("stopped"),
     "queued": program_test("queued"), "rights": program_test("rights"), "pages": pages,
     "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
@@ -935,7 +936,7 @@ def unmodified_test(name):
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | dying.TESTS
 TESTS |= failing.TESTS | relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS
-TESTS |= named_files.TESTS
+TESTS |= named_files.TESTS | kernels.TESTS
 
 
 def leave_network():

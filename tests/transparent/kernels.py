@@ -1,0 +1,86 @@
+"""Jobs that are restarted where the kernel is another, or has begun at another time."""
+
+import os
+import pathlib
+import re
+import signal
+
+import nodes
+from support import Job, Scenario, must
+
+
+def place_of_kernel_code(job):
+    """Where the kernel's own code is in the first process of a job."""
+    command = nodes.children_of(nodes.children_of(job.process.pid)[0])[0]
+    maps = pathlib.Path(f"/proc/{command}/maps").read_text()
+    return int(re.search(r"^([0-9a-f]+)-.*\[vdso\]$", maps, re.M)[1], 16)
+
+
+class UnderOtherKernel(Scenario):
+    """Every restart takes the kernel for another than that of the checkpoint."""
+
+    def __init__(self, place, command, shim, lines=8):
+        super().__init__(place, command, lines)
+        self.under = ["env", f"LD_PRELOAD={shim}"]
+
+    def restarts(self, times):
+        job = self.launch()
+        job.wait_for_lines(self.lines)
+        for _ in range(times):
+            job.checkpoint()
+            job.kill()
+            killed, job = job, Job(self.place, "restart", "job", under=self.under)
+            self.wait_for_more(job, killed)
+        job.checkpoint()
+        must(1 << 40 <= place_of_kernel_code(job) < 1 << 41,
+             "the processes were given the kernel's code as they knew it")
+        self.ends_well(job, job.output, begins_anywhere=True)
+
+
+def other_kernel(place, options):
+    """What processes call in the code of the kernel that they know is done by that of this one."""
+    shim = place.own_copy(options.programs / "libother_kernel.so")
+    for name in ("clocks", "threads"):
+        scenario = UnderOtherKernel(place, [place.own_copy(options.programs / name)], shim)
+        scenario.restarts(1)
+        scenario.restarts(3)
+
+
+def begun_before(place, seconds):
+    """For a job that is to run as if the machine had begun earlier."""
+    rights = ["--user", "--map-current-user", "--keep-caps"] if place.user else []
+    return ["unshare", *rights, "--time", "--monotonic", seconds, "--boottime", seconds, "--fork"]
+
+
+def kill(job):
+    """All of a job whose agent is the child of another program."""
+    agent = nodes.children_of(job.process.pid)[0]
+    os.kill(nodes.children_of(agent)[0], signal.SIGKILL)
+    status, errors = job.wait()
+    must(status == 128 + signal.SIGKILL, f"killed, it ended with {status}: {errors}")
+
+
+def other_clock(place, options):
+    """The clocks that begin with the machine go on as they were where it has begun later, where it
+    has begun earlier, and in between."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "clocks")])
+    place.gate.unlink()
+    job = Job(place, "launch", "--name", "job", "--", *scenario.command,
+              under=begun_before(place, "100000"))
+    job.wait_for_lines(scenario.lines)
+    job.checkpoint()
+    kill(job)
+    for _ in range(2):
+        killed, job = job, Job(place, "restart", "job")
+        scenario.wait_for_more(job, killed)
+        job.checkpoint()
+        job.kill()
+    killed, job = job, Job(place, "restart", "job", under=begun_before(place, "200000"))
+    scenario.wait_for_more(job, killed)
+    job.checkpoint()
+    kill(job)
+    job = Job(place, "restart", "job")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
+TESTS = {"other_kernel": other_kernel, "other_clock": other_clock}
