@@ -25,6 +25,7 @@
 
 #include "process/file_access.hpp"
 #include "process/holes.hpp"
+#include "process/machine_files.hpp"
 #include "process/open_sockets.hpp"
 #include "process/references.hpp"
 #include "process/terminals.hpp"
@@ -258,6 +259,12 @@ Result<int> Openings::open_file(const Description& one) {
   const bool is_made = is_held && note_if_missing(one.path);
   const auto flags = static_cast<int>(
       one.flags & ~static_cast<std::uint32_t>(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY));
+  if (const auto instead = open_instead(one.path, flags)) {
+    (*log_)(Severity::warning, fmt::format("{}, which the job had open, is not on this machine: it "
+                                           "has {} instead",
+                                           one.path, instead->path));
+    return instead->file;
+  }
   const int file = open_as_owner(one.path, flags | (is_made ? O_CREAT : 0), 0600);
   if (file < 0) return fail(os_error("opening " + one.path + ", which the job had open", errno));
   struct stat now {};
@@ -487,6 +494,7 @@ Result<int> Openings::open_description(const Description& one) {
 Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& contents,
                                 const ReadContents& read, const OpeningEnvironment& environment) {
   Openings openings;
+  openings.log_ = &environment.log;
   openings.find_free_numbers(job);
   DIAPAUSE_TRY(openings.fill_memories(job, contents, read));
   DIAPAUSE_TRY(openings.open_channels(job));

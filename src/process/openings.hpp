@@ -96,6 +96,7 @@ class Openings {
   Result<int> copy(int number) const;
   Result<int> move(int number) const;
 
+  const LogSink* log_ = nullptr;           // while it opens
   std::uint64_t lowest_ = 0, beyond_ = 0;  // numbers from which the next is taken
   std::set<std::string> held_;             // paths of files whose contents are written in the end
   std::vector<std::string> made_;          // paths of those that were not there

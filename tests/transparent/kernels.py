@@ -6,7 +6,7 @@ import re
 import signal
 
 import nodes
-from support import Job, Scenario, must
+from support import Job, Scenario, Skipped, must
 
 
 def place_of_kernel_code(job):
@@ -83,4 +83,43 @@ def other_clock(place, options):
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
-TESTS = {"other_kernel": other_kernel, "other_clock": other_clock}
+READS_LIMITS = """
+import os, sys, time
+limit = open(sys.argv[1])
+first = limit.read()
+print(len(first) > 0, flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+limit.seek(0)
+print(limit.read() == first, flush=True)
+"""
+
+
+def other_group(place, options):
+    """A file of a control group that is not there any more is that of the group of the restart."""
+    del options
+    group = next((path for path in (pathlib.Path("/sys/fs/cgroup"), pathlib.Path(
+        "/sys/fs/cgroup/pids")) if (path / "cgroup.procs").exists()), None)
+    if os.geteuid() != 0 or group is None:
+        raise Skipped("no control groups can be made")
+    own = group / f"diapause-{os.getpid()}"
+    try:
+        own.mkdir()
+    except OSError as why:
+        raise Skipped(str(why)) from why
+    place.gate.unlink(missing_ok=True)
+    try:
+        limit = own / "cgroup.clone_children"
+        job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", READS_LIMITS,
+                  limit if limit.exists() else own / "cgroup.procs")
+        job.wait_for_lines(1)
+        job.checkpoint()
+        job.kill()
+    finally:
+        own.rmdir()
+    place.gate.touch()
+    status, output, errors = place.verb("restart", "job")
+    must(status == 0 and output == "True\n" and "is not on this machine" in errors,
+         f"{status}: {output}{errors}")
+
+
+TESTS = {"other_group": other_group, "other_kernel": other_kernel, "other_clock": other_clock}
