@@ -101,6 +101,8 @@ Total choose_total(std::span<const Zone> zones) {
   } else if (choice.take(Domain::node, Kind::modelled) ||
              choice.take_modelled({Domain::package, Domain::dram, Domain::disk, Domain::network})) {
     choice.take_measured({Domain::gpu});
+  } else {
+    choice.take_measured({Domain::dram, Domain::gpu, Domain::disk, Domain::network});
   }
   return choice.total();
 }

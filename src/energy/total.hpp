@@ -41,6 +41,7 @@ bool is_covered(std::string_view total, Domain domain);
 //   3. Where no processor is measured it takes the modelled node, or the modelled packages, memory,
 //      disks and networks where the profile does not have the rest of the node. It adds every
 //      measured gpu.
+//   4. Where no processor is measured or modelled it takes what is measured.
 // Core and uncore are inside package and never counted. If several meters tell of a domain, the
 // first one counts, because they name parts in their own ways; but gpus of different meters are
 // different boards if their parts have other names.

@@ -52,6 +52,13 @@ TEST(Total, SuperchipHasItsGpuInside) {
   EXPECT_EQ(choose_total(zones).name, "module");
 }
 
+TEST(Total, OfAGpuAloneIsThatOfTheGpu) {
+  const std::vector<Zone> zones = {zone("nvml", Domain::gpu, "0"), zone("nvml", Domain::gpu, "1")};
+  const Total total = choose_total(zones);
+  EXPECT_EQ(total.name, "gpu");
+  EXPECT_THAT(total.zones, ElementsAre(0, 1));
+}
+
 TEST(Total, OneCounterByTwoWaysCountsOnce) {
   const std::vector<Zone> zones = {zone("powercap", Domain::package, "0/0"),
                                    zone("perf", Domain::package, "0")};
