@@ -1,8 +1,13 @@
 #include "process/x86_64/processor.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstring>
 
 namespace diapause::process {
@@ -80,6 +85,87 @@ TEST(SavedRegisters, AreNotBelieved) {
   EXPECT_EQ(code_of(saved(832, kX87AndSse | kKeys), kSmall), Code::corrupt);
   EXPECT_EQ(code_of(saved(840, kX87AndSse | kMasks), kSmall), Code::corrupt);
   EXPECT_EQ(code_of(saved(840, kX87AndSse | kAvx), {{2, 0xffffffff, 0xffffffff}}), Code::corrupt);
+}
+
+// What a signal has found on the stack, which the handler changes as a restart would.
+struct Frame {
+  const Processor* before = nullptr;
+  const Processor* here = nullptr;
+  std::size_t changed = 0;
+  std::uint64_t bytes = 0, parts = 0;
+};
+
+void fit_own_frame(int, siginfo_t* signal, void* context) {
+  Frame& frame = *static_cast<Frame*>(signal->si_value.sival_ptr);
+  auto* const saved =
+      reinterpret_cast<std::byte*>(static_cast<ucontext_t*>(context)->uc_mcontext.fpregs);
+  const MutableBytes stack(saved, frame.before->bytes + 4);
+  frame.changed = fit_signal_frames(stack, frame.before->parts, frame.before->bytes, *frame.here);
+  std::uint32_t bytes = 0;
+  std::memcpy(&bytes, saved + 464 + 16, sizeof bytes);
+  frame.bytes = bytes;
+  std::memcpy(&frame.parts, saved + 512, sizeof frame.parts);
+}
+
+// Raises a signal with values in the upper halves of the vector registers, and returns whether they
+// are there afterwards.
+bool keeps_vectors(Frame& frame) {
+  siginfo_t signal{};
+  signal.si_code = SI_QUEUE;
+  signal.si_value.sival_ptr = &frame;
+  const std::array<std::uint64_t, 4> in = {1, 2, 3, 4};
+  std::array<std::uint64_t, 4> out{};
+  const pid_t process = ::getpid(), thread = ::gettid();
+  long result = SYS_rt_tgsigqueueinfo;
+  register const siginfo_t* fourth asm("r10") = &signal;
+  asm volatile("vmovdqu %2, %%ymm13\n\tsyscall\n\tvmovdqu %%ymm13, %1"
+               : "+a"(result), "=m"(out)
+               : "m"(in), "D"(process), "S"(thread), "d"(SIGUSR2), "r"(fourth)
+               : "rcx", "r11", "xmm13", "memory");
+  return result == 0 && in == out;
+}
+
+TEST(FramesOfSignals, AreReturnedFromOnAnotherProcessor) {
+  const Processor own = this_processor();
+  if (std::ranges::find(own.instructions, "avx") == own.instructions.end())
+    GTEST_SKIP() << "the processor has no AVX";
+  // The last part is at another place, and nothing lies behind AVX.
+  Processor other = own;
+  if (other.parts.size() > 1) other.parts.back().offset += 64;
+  other.bytes = 832;
+  Frame frame;
+  frame.before = &own;
+  frame.here = &other;
+  struct sigaction action {
+  }, before{};
+  action.sa_sigaction = fit_own_frame;
+  action.sa_flags = SA_SIGINFO;
+  ASSERT_EQ(::sigaction(SIGUSR2, &action, &before), 0);
+  EXPECT_TRUE(keeps_vectors(frame));
+  ASSERT_EQ(::sigaction(SIGUSR2, &before, nullptr), 0);
+  EXPECT_EQ(frame.changed, 1u);
+  EXPECT_EQ(frame.bytes, 832u);
+  EXPECT_NE(frame.parts & kAvx, 0u);
+  EXPECT_TRUE(other.parts.size() < 2 || (frame.parts >> other.parts.back().number & 1) == 0);
+}
+
+TEST(FramesOfSignals, AreFoundAmongOtherBytes) {
+  ByteVector stack(4096);
+  EXPECT_EQ(fit_signal_frames(stack, kSmall, 840, kLarge), 0u);
+  const std::uint32_t first = 0x46505853, second = 0x46505845, bytes = 840;
+  const std::uint64_t parts = kX87AndSse | kAvx | kKeys;
+  const std::size_t at = 1024;
+  std::memcpy(stack.data() + at + 464, &first, 4);
+  std::memcpy(stack.data() + at + 472, &parts, 8);
+  std::memcpy(stack.data() + at + 480, &bytes, 4);
+  std::memcpy(stack.data() + at + 512, &parts, 8);
+  EXPECT_EQ(fit_signal_frames(stack, kSmall, 840, kLarge), 0u) << "without the second number";
+  std::memcpy(stack.data() + at + 840, &second, 4);
+  EXPECT_EQ(fit_signal_frames(stack, kSmall, 840, kLarge), 1u);
+  std::uint64_t used = 0;
+  std::memcpy(&used, stack.data() + at + 512, 8);
+  EXPECT_EQ(used, kX87AndSse | kAvx);
+  EXPECT_EQ(fit_signal_frames(MutableBytes(stack).first(at + 842), kSmall, 840, kLarge), 0u);
 }
 
 }  // namespace

@@ -283,6 +283,33 @@ Status open_file_of_proc(const RestoreWork& work, const Made& made, const Descri
   return give_number(work, made, *opened, one);
 }
 
+// Makes what the kernel has saved on a stack fit this processor, from `begin` on.
+Status fit_frames(const RestoreWork& work, const Made& made, const Thread& thread, Extent stack) {
+  constexpr std::uint64_t kAlignment = 64, kMost = 64 * kMiB;
+  stack.begin -= stack.begin % kAlignment;
+  ByteVector bytes(std::min(stack.end - stack.begin, kMost));
+  DIAPAUSE_TRY(read_any_memory(made.leader().here, stack.begin, bytes));
+  const std::size_t changed = fit_signal_frames(bytes, work.job.register_parts,
+                                                thread.extended_registers.size(), work.processor);
+  return changed == 0 ? Status{} : write_any_memory(made.leader().here, stack.begin, bytes);
+}
+
+// A thread may be in handlers of signals: on its stack, or on the one that it has for them.
+Status fit_frames_of(const RestoreWork& work, const Made& made, const Thread& thread,
+                     std::uint64_t stack_pointer) {
+  if (work.job.register_parts.empty() || work.job.register_parts == work.processor.parts) return {};
+  for (const Area& area : made.stored->areas) {
+    if (area.kind != AreaKind::memory || (area.protection & PROT_WRITE) == 0) continue;
+    if (stack_pointer >= area.begin && stack_pointer < area.end)
+      DIAPAUSE_TRY(fit_frames(work, made, thread, {stack_pointer, area.end}));
+    const Extent other{std::max(thread.stack_address, area.begin),
+                       std::min(thread.stack_address + thread.stack_bytes, area.end)};
+    if (thread.stack_bytes != 0 && other.begin < other.end)
+      DIAPAUSE_TRY(fit_frames(work, made, thread, other));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status restore_files_of_proc(RestoreWork& work, Made& made) {
@@ -412,6 +439,7 @@ Status finish_threads(RestoreWork& work, Made& made) {
         const ByteVector extended,
         fit_registers(thread.extended_registers, work.job.register_parts, work.processor));
     DIAPAUSE_TRY(set_extended_registers(here, extended));
+    DIAPAUSE_TRY(fit_frames_of(work, made, thread, registers[i].rsp));
     DIAPAUSE_TRY(set_registers(here, registers[i]));
     DIAPAUSE_TRY(set_signal_mask(here, thread.signal_mask));
   }

@@ -111,6 +111,37 @@ bool has_only_zeros(ByteView bytes) {
   return std::ranges::all_of(bytes, [](std::byte one) { return one == std::byte{0}; });
 }
 
+// What the kernel says of saved registers in a signal frame, in the bytes of FXSAVE that are its
+// own (struct _fpx_sw_bytes of asm/sigcontext.h). A second magic number lies behind the registers.
+struct FrameNote {
+  std::uint32_t magic, bytes_with_magic;
+  std::uint64_t parts;
+  std::uint32_t bytes, padding[7];
+};
+static_assert(sizeof(FrameNote) == kHeader - kKernelBegin);
+constexpr std::uint32_t kFirstMagic = 0x46505853, kSecondMagic = 0x46505845;
+
+template <class T>
+T load(ByteView bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+template <class T>
+void save(MutableBytes bytes, std::size_t offset, const T& value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+}
+
+// Returns the bits of the parts that lie at the same place in both.
+std::uint64_t parts_at_same_place(const std::vector<RegisterPart>& from, const Processor& here) {
+  std::uint64_t same = kAlways;
+  for (const RegisterPart& part : from) {
+    if (part.number < 64 && std::ranges::find(here.parts, part) != here.parts.end())
+      same |= std::uint64_t{1} << part.number;
+  }
+  return same;
+}
+
 }  // namespace
 
 Processor this_processor() {
@@ -175,6 +206,30 @@ Result<ByteVector> fit_registers(ByteView saved, const std::vector<RegisterPart>
   if ((used & ~kAlways) != 0) return fail(Code::corrupt, "vector registers of an unknown kind");
   std::memcpy(fitted.data() + kHeader, &kept, sizeof kept);
   return fitted;
+}
+
+// A part that lies elsewhere here counts as not in use. That loses nothing of protection keys,
+// which processes of an image do not use; there is no room in a frame to move others.
+std::size_t fit_signal_frames(MutableBytes stack, const std::vector<RegisterPart>& from,
+                              std::uint64_t bytes, const Processor& here) {
+  constexpr std::size_t kAlignment = 64;
+  const std::uint64_t fitting = parts_at_same_place(from, here);
+  std::size_t count = 0;
+  if (bytes < kParts) return 0;
+  for (std::size_t at = 0; at + bytes + sizeof kSecondMagic <= stack.size(); at += kAlignment) {
+    const MutableBytes frame = stack.subspan(at);
+    auto note = load<FrameNote>(frame, kKernelBegin);
+    const bool is_one = note.magic == kFirstMagic && note.bytes == bytes &&
+                        load<std::uint32_t>(frame, bytes) == kSecondMagic;
+    if (!is_one) continue;
+    note.parts &= fitting;
+    note.bytes = static_cast<std::uint32_t>(std::min(bytes, here.bytes));
+    save(frame, kKernelBegin, note);
+    save(frame, kHeader, load<std::uint64_t>(frame, kHeader) & fitting);
+    save(frame, note.bytes, kSecondMagic);
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace diapause::process

@@ -23,4 +23,11 @@ Processor this_processor();
 Result<ByteVector> fit_registers(ByteView saved, const std::vector<RegisterPart>& from,
                                  const Processor& here);
 
+// Makes signal frames in `stack` such that this processor can return from them. The kernel has
+// saved the registers of an interrupted program there as the processor did that had the parts
+// `from` and `bytes` in all. Returns how many it has changed; dead ones that were left there may be
+// among them. `stack` begins at a multiple of 64.
+std::size_t fit_signal_frames(MutableBytes stack, const std::vector<RegisterPart>& from,
+                              std::uint64_t bytes, const Processor& here);
+
 }  // namespace diapause::process
