@@ -3,10 +3,15 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
+import sys
 
 import nodes
 from support import Job, Scenario, Skipped, must
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "fabric"))
+from machine import Machine, Unavailable  # noqa: E402
 
 
 def place_of_kernel_code(job):
@@ -122,4 +127,60 @@ def other_group(place, options):
          f"{status}: {output}{errors}")
 
 
-TESTS = {"other_group": other_group, "other_kernel": other_kernel, "other_clock": other_clock}
+IN_MACHINE = """
+export DIAPAUSE_MEMORY_PATH=/run/memory DIAPAUSE_GLOBAL_PATH=/run/global DIAPAUSE_ENERGY_METERS=off
+export TRANSPARENT_GATE=/run/gate
+cd /run
+for name in $names; do
+  "$diapause" launch --name "$name" -- "$programs/$name" >"/run/output-$name" &
+  until [ "$(wc -l <"/run/output-$name")" -ge 8 ]; do sleep 0.2; done
+  "$diapause" checkpoint "$name" --level 4
+  pkill -KILL -x "$name"
+  wait $! || true
+done
+cp -r /run/global /run/share/global
+status=0
+DIAPAUSE_GLOBAL_PATH=/run/share/from_here "$diapause" restart job || status=$?
+echo "from here: $status"
+"""
+
+
+def older_kernel(place, options):
+    """Programs that were launched under the kernel of Debian, in a machine whose processor qemu
+    plays, go on under this one. What this processor has and that one has not is refused there."""
+    if os.geteuid() != 0:
+        raise Skipped("only root may let such a machine write here")
+    if place.user != 0:
+        return
+    names = ("clocks", "counting", "threads", "memory", "timers", "signals")
+    # What lies below /tmp is not seen in the machine.
+    scenarios = {name: Scenario(place, [str(options.programs / name)]) for name in names}
+    place.gate.unlink(missing_ok=True)
+    job = Job(place, "launch", "--name", "job", "--", *scenarios["counting"].command)
+    job.wait_for_lines(1)
+    job.checkpoint("--level", "4")
+    job.kill()
+    share = place.root / "share"
+    share.mkdir()
+    shutil.copytree(place.root / "global", share / "from_here")
+    script = (f"set -eu\ndiapause={options.diapause} programs={options.programs} "
+              f"names='{' '.join(names)}'\n{IN_MACHINE}")
+    (share / "script").write_text(script)
+    try:
+        machine = Machine(options.programs.parents[1] / "fabric/machine")
+        status, said = machine.run(share, limit_s=900)
+    except Unavailable as why:
+        raise Skipped(str(why)) from why
+    must(status == 0, f"in the machine: {status}: {said}")
+    must("from here: 125" in said and "instructions that the processor here does not have" in said,
+         f"restarted in the machine: {said}")
+    place.gate.touch()
+    place.settings["DIAPAUSE_GLOBAL_PATH"] = str(share / "global")
+    for name, scenario in scenarios.items():
+        status, output, errors = place.verb("restart", name)
+        must(status == scenario.status and output and scenario.reference.endswith(output),
+             f"{name} ended with {status}: {output}{errors}")
+
+
+TESTS = {"older_kernel": older_kernel, "other_group": other_group, "other_kernel": other_kernel,
+         "other_clock": other_clock}
