@@ -19,6 +19,7 @@
 #include "process/clocks.hpp"
 #include "process/dump_parts.hpp"
 #include "process/families.hpp"
+#include "process/x86_64/vdso.hpp"
 #include "sys/network.hpp"
 #include "sys/process.hpp"
 
@@ -234,7 +235,8 @@ Status refusals_of(const DumpWork& work) {
 Status leave_kernel_code(FrozenProcess& frozen) {
   constexpr std::uint32_t kMostSteps = 20'000;
   const auto is_outside = [](const FrozenThread& one) {
-    return call_under_way(one.registers) >= 0;
+    const std::int64_t call = call_under_way(one.registers);
+    return call >= 0 && !is_made_by_vdso(call);
   };
   if (std::ranges::all_of(frozen.threads, is_outside)) return {};
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(frozen.here));

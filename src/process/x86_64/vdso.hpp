@@ -14,4 +14,7 @@ namespace diapause::process {
 // what that is not possible for. `known` may be hostile.
 Result<ByteVector> lead_over(ByteView known, ByteView own, std::uint64_t address);
 
+// Returns whether a function of a vdso may make this system call, where it cannot do without.
+bool is_made_by_vdso(std::int64_t call);
+
 }  // namespace diapause::process
