@@ -79,24 +79,31 @@ Status restore_limits(const Made& made) {
 }
 
 // Sets the capabilities of the threads as they were stored, which is how exec would have left them
-// for an ordinary user.
-Status restore_capabilities(const RestoreWork& work, const Made& made) {
+// for an ordinary user. Capabilities that the restart does not have itself are lost.
+Status restore_capabilities(RestoreWork& work, const Made& made) {
   struct {
     __user_cap_header_struct header;
     __user_cap_data_struct data[2];
   } argument{};
   argument.header.version = _LINUX_CAPABILITY_VERSION_3;
   const Process& stored = *made.stored;
+  DIAPAUSE_TRY_ASSIGN(const ProcStatus now, status_of(fmt::format("/proc/{}", made.leader().here)));
+  const std::uint64_t permitted = stored.permitted & now.permitted;
+  const std::uint64_t effective = stored.effective & permitted;
+  const std::uint64_t inheritable = stored.inheritable & (now.inheritable | now.permitted);
+  if (permitted != stored.permitted || inheritable != stored.inheritable) {
+    for (const Thread& thread : stored.threads)
+      work.lost["capabilities that this restart does not have"].push_back(thread.id);
+  }
   // A thread that sets them gets credentials of its own, even if they are the same, and drivers of
   // InfiniBand take calls only from threads that share those of whoever opened the adapter.
-  DIAPAUSE_TRY_ASSIGN(const ProcStatus now, status_of(fmt::format("/proc/{}", made.leader().here)));
-  const bool is_same = now.inheritable == stored.inheritable && now.permitted == stored.permitted &&
-                       now.effective == stored.effective;
+  const bool is_same =
+      now.inheritable == inheritable && now.permitted == permitted && now.effective == effective;
   if (is_same) return {};
   for (int half = 0; half < 2; ++half) {
-    argument.data[half].effective = static_cast<__u32>(stored.effective >> (32 * half));
-    argument.data[half].permitted = static_cast<__u32>(stored.permitted >> (32 * half));
-    argument.data[half].inheritable = static_cast<__u32>(stored.inheritable >> (32 * half));
+    argument.data[half].effective = static_cast<__u32>(effective >> (32 * half));
+    argument.data[half].permitted = static_cast<__u32>(permitted >> (32 * half));
+    argument.data[half].inheritable = static_cast<__u32>(inheritable >> (32 * half));
   }
   const std::uint64_t room = work.calls.room();
   for (const ThreadName& thread : made.threads) {
