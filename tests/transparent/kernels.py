@@ -127,9 +127,25 @@ def other_group(place, options):
          f"{status}: {output}{errors}")
 
 
+def fewer_rights(place, options):
+    """A job of root goes on where root has fewer capabilities, and is told so."""
+    if place.user != 0 or os.geteuid() != 0:
+        return
+    scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
+    job = scenario.launch()
+    job.wait_for_lines(scenario.lines)
+    job.checkpoint()
+    job.kill()
+    place.gate.touch()
+    status, output, errors = place.run(["setpriv", "--bounding-set=-net_raw", place.command,
+                                        "restart", "job"])
+    must(status == scenario.status and output and scenario.reference.endswith(output) and
+         "capabilities that this restart does not have" in errors, f"{status}: {output}{errors}")
+
+
 IN_MACHINE = """
 export DIAPAUSE_MEMORY_PATH=/run/memory DIAPAUSE_GLOBAL_PATH=/run/global DIAPAUSE_ENERGY_METERS=off
-export TRANSPARENT_GATE=/run/gate
+export TRANSPARENT_GATE="$gate"
 cd /run
 for name in $names; do
   "$diapause" launch --name "$name" -- "$programs/$name" >"/run/output-$name" &
@@ -143,6 +159,14 @@ status=0
 DIAPAUSE_GLOBAL_PATH=/run/share/from_here "$diapause" restart job || status=$?
 echo "from here: $status"
 """
+
+
+def make_machine(options):
+    """Fetches what it needs, if that is not there from the last time."""
+    try:
+        return Machine(options.programs.parents[1] / "fabric/machine")
+    except Unavailable as why:
+        raise Skipped(str(why)) from why
 
 
 def older_kernel(place, options):
@@ -164,13 +188,9 @@ def older_kernel(place, options):
     share.mkdir()
     shutil.copytree(place.root / "global", share / "from_here")
     script = (f"set -eu\ndiapause={options.diapause} programs={options.programs} "
-              f"names='{' '.join(names)}'\n{IN_MACHINE}")
+              f"gate={place.gate} names='{' '.join(names)}'\n{IN_MACHINE}")
     (share / "script").write_text(script)
-    try:
-        machine = Machine(options.programs.parents[1] / "fabric/machine")
-        status, said = machine.run(share, limit_s=900)
-    except Unavailable as why:
-        raise Skipped(str(why)) from why
+    status, said = make_machine(options).run(share, limit_s=900)
     must(status == 0, f"in the machine: {status}: {said}")
     must("from here: 125" in said and "instructions that the processor here does not have" in said,
          f"restarted in the machine: {said}")
@@ -183,4 +203,4 @@ def older_kernel(place, options):
 
 
 TESTS = {"older_kernel": older_kernel, "other_group": other_group, "other_kernel": other_kernel,
-         "other_clock": other_clock}
+         "other_clock": other_clock, "fewer_rights": fewer_rights}
