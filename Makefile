@@ -32,11 +32,11 @@ PRESETS ?= openmpi mpich asan tsan
 # Under the sanitizers, the tests of the engine run with its work in a thread; of those that do it in the program's calls
 # only what has no twin there.
 IN_THREAD := engine_thread\.|engine\.([A-Za-z]+/)?(Accounting|Async|BehindTheProgram|Capture|GlobalTrouble|Governing|PowerOfANode|SetAside)\.
-# ThreadSanitizer is for code that has threads. What a restart finds damaged is read by one thread, and the losses that the matrix
-# goes through are the same for it on disks and in memory.
+# ThreadSanitizer is for code that has threads. What a restart finds damaged is read by one thread, the losses that the matrix
+# goes through are the same for it on disks and in memory, and thousands of regions and pieces are as few of them.
 TARGETS_tsan := engine_test sys_test
 SELECT_tsan := --tests-regex '^($(IN_THREAD)|sys\.)'
-EXCLUDE_tsan := --exclude-regex 'CrashPoint|CutShort|Integrity|Shortage|RepairSweep|EveryBit|OfACopyIsGivenInFull|LossMatrix.*local'
+EXCLUDE_tsan := --exclude-regex 'CrashPoint|CutShort|Integrity|Shortage|RepairSweep|EveryBit|OfACopyIsGivenInFull|LossMatrix.*local|ManyRegions|InManyPieces'
 # AddressSanitizer is for code that reads files and moves memory. It need not see every fault that a disk may have, nor the statistics
 # of meters.
 TARGETS_asan := $(patsubst %,%_test,format config codec store capture sys redundancy energy process engine) support_test conformance_test capture_conformance_test meter_test \
