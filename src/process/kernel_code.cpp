@@ -27,7 +27,7 @@ bool is_same(const Area& area, const std::vector<Mapping>& mappings, ByteView ow
 // Checks that processes can go on with the code that they know as memory of their own. A thread in
 // that code would read clocks of the other kernel.
 Status check_process(const Process& process, const Area& area, ByteView known) {
-  if (area.name != kCode) return {};
+  if (!has_kernel_code(area)) return {};
   if (known.size() != area.end - area.begin || format::checksum64(known) != area.checksum) {
     return fail(Code::mismatch,
                 "the kernel here gives processes another [vdso] than the one that the image was "
@@ -49,6 +49,10 @@ Status check_process(const Process& process, const Area& area, ByteView known) {
 
 bool is_of_kernel(const Mapping& mapping) {
   return mapping.name == kCode || mapping.name.starts_with("[vvar");
+}
+
+bool has_kernel_code(const Area& area) {
+  return area.kind == AreaKind::kernel && area.name == kCode;
 }
 
 Result<KernelCode> KernelCode::for_job(const Job& job) {

@@ -24,7 +24,6 @@ std::uint64_t waiting_place(const RestoreWork& work) {
   return work.calls.address() + Calls::kBytes;
 }
 
-// Returns the kernel's mappings, and from where to where they reach.
 std::vector<Mapping> kernel_mappings(const std::vector<Mapping>& mappings) {
   std::vector<Mapping> found;
   std::ranges::copy_if(mappings, std::back_inserter(found), is_of_kernel);
@@ -152,7 +151,7 @@ bool is_mapped(const RestoreWork& work, const Area& area) {
 }
 
 bool is_code_of_other_kernel(const RestoreWork& work, const Area& area) {
-  return area.kind == AreaKind::kernel && area.checksum != 0 && !work.kernel_code.is_known();
+  return has_kernel_code(area) && !work.kernel_code.is_known();
 }
 
 // Fills a segment of System V, through the first process that has it.
