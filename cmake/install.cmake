@@ -13,7 +13,6 @@ endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/diapause)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_pkgconfig /x/${pkgconfig_dir} /x)
-file(RELATIVE_PATH libdir_from_bindir /x/${CMAKE_INSTALL_BINDIR} /x/${CMAKE_INSTALL_LIBDIR})
 
 # diapause_export_only(<target> <map of symbols>)
 function(diapause_export_only target map)
@@ -90,7 +89,6 @@ endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
         FILES_MATCHING PATTERN *.py PATTERN *.csv PATTERN __pycache__ EXCLUDE)
 
-set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_bindir})
 install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Programs that examples/slurm/job.sh and `diapause study` run. They are no commands: they lie beside them.
