@@ -50,6 +50,14 @@ Result<sys::Directory> open_job(sys::Kernel& kernel, const std::string& root,
   return create ? directory.make_child(job) : directory.open_child(job);
 }
 
+// A node's directory is synced before the first lock is made in it, therefore one that has a lock
+// does not need to be synced again.
+Result<sys::Directory> open_node(const sys::Directory& job, const std::string& node, bool create) {
+  auto there = job.open_child(node);
+  const bool is_settled = there && there->open_file(kLockName, sys::Access::read);
+  return create && !is_settled ? job.make_child(node) : std::move(there);
+}
+
 }  // namespace
 
 Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::string& root,
@@ -58,7 +66,7 @@ Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::s
   sys::Directory of_job;
   if (!node.empty()) {
     of_job = std::move(directory);
-    DIAPAUSE_TRY_ASSIGN(directory, create ? of_job.make_child(node) : of_job.open_child(node));
+    DIAPAUSE_TRY_ASSIGN(directory, open_node(of_job, node, create));
   }
   // Nothing is lost with spare files, therefore a directory of them that is there is not synced.
   auto spare = directory.open_child(kSpareDirectory);

@@ -489,7 +489,7 @@ TEST_P(TierTest, NeverLeavesItsDirectory) {
 }
 
 // The identity comes after all directories were synced: a job that has one starts without doing
-// that again. A node may have no directory yet, and is always synced.
+// that again. So does a node whose directory was locked before.
 TEST_P(TierTest, SyncsNoDirectoryOfAJobThatHasAnIdentity) {
   test_support::FaultKernel kernel(world_.kernel());
   const auto syncs_of_opening = [&] {
@@ -504,6 +504,8 @@ TEST_P(TierTest, SyncsNoDirectoryOfAJobThatHasAnIdentity) {
   ASSERT_TRUE(job);
   ASSERT_TRUE(store::write_identity(*job, {}, "0"));
   EXPECT_EQ(syncs_of_opening(), of_node);
+  ASSERT_TRUE(opened().lock("process 1 on a machine\n", 0));
+  EXPECT_EQ(syncs_of_opening(), 0u);
 }
 
 std::string name_of(const testing::TestParamInfo<std::tuple<TierKind, Ground>>& info) {
