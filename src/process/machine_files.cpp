@@ -1,41 +1,29 @@
 #include "process/machine_files.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
-#include <sstream>
-
 #include "process/proc.hpp"
+#include "sys/cgroup.hpp"
 
 namespace diapause::process {
 namespace {
 
-constexpr std::string_view kGroups = "/sys/fs/cgroup/";
-
-void add_paths(const std::string& mount, std::string group, std::string_view name,
-               std::vector<std::string>& paths) {
-  while (true) {
-    paths.push_back(mount + group + (group.ends_with('/') ? "" : "/") + std::string(name));
-    if (group.empty() || group == "/") return;
-    group.resize(group.find_last_of('/') == group.npos ? 0 : group.find_last_of('/'));
-  }
-}
+constexpr const char* kGroups = "/sys/fs/cgroup";
 
 }  // namespace
 
-// A line is "4:cpu,cpuacct:/job/step" in version 1 of control groups, each of whose controllers has
-// a mount of its own, and "0::/job/step" in version 2.
+// In version 1 of control groups each set of controllers has a mount of its own.
 std::vector<std::string> paths_in_groups(std::string_view groups, std::string_view name) {
   std::vector<std::string> paths;
-  std::istringstream lines{std::string(groups)};
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string mount = std::string(kGroups.substr(0, kGroups.size() - 1));
-    add_paths(controllers.empty() ? mount : mount + "/" + controllers, line.substr(second + 1),
-              name, paths);
+  for (const auto& [controllers, path] : sys::control_groups_in(groups)) {
+    const std::string mount =
+        controllers.empty() ? kGroups : fmt::format("{}/{}", kGroups, controllers);
+    for (std::string_view group = path;; group = sys::group_above(group)) {
+      paths.push_back(fmt::format("{}{}/{}", mount, group, name));
+      if (group.empty()) break;
+    }
   }
   return paths;
 }
@@ -43,7 +31,7 @@ std::vector<std::string> paths_in_groups(std::string_view groups, std::string_vi
 std::optional<MachineFile> open_instead(const std::string& path, int flags) {
   if (!path.starts_with("/sys/") || ::access(path.c_str(), F_OK) == 0) return std::nullopt;
   std::vector<std::string> others;
-  if (path.starts_with(kGroups)) {
+  if (path.starts_with(fmt::format("{}/", kGroups))) {
     others = paths_in_groups(read_proc("/proc/self/cgroup").value_or(""),
                              path.substr(path.find_last_of('/') + 1));
   }

@@ -97,12 +97,11 @@ void add_rooms(Kernel& kernel, const std::string& mount, std::string_view path,
     const auto room = room_in(kernel, mount + std::string(path), dialect);
     if (room) rooms.push_back(*room);
     if (path.empty()) return;
-    path = path.substr(0, path.find_last_of('/') == path.npos ? 0 : path.find_last_of('/'));
+    path = group_above(path);
   }
 }
 
-// Returns whether `controllers`, the second field of a line such as "4:memory,hugetlb:/job/step",
-// includes memory.
+// Returns whether controllers such as "memory,hugetlb" include memory.
 bool has_memory(std::string_view controllers) {
   while (!controllers.empty()) {
     const std::string_view one = controllers.substr(0, controllers.find(','));
@@ -114,21 +113,34 @@ bool has_memory(std::string_view controllers) {
 
 }  // namespace
 
-std::vector<MemoryRoom> memory_of_cgroups(Kernel& kernel) {
-  std::vector<MemoryRoom> rooms;
-  for_each_line(text_of(kernel, "/proc/self/cgroup").value_or(""), [&](std::string_view line) {
+// A line is "4:memory,hugetlb:/job/step", or "0::/job/step" in version 2.
+std::vector<ControlGroup> control_groups_in(std::string_view text) {
+  std::vector<ControlGroup> groups;
+  for_each_line(text, [&](std::string_view line) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
     if (second == line.npos) return;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    std::string_view path = line.substr(second + 1);
-    if (path == "/") path = {};
+    const std::string_view path = line.substr(second + 1);
+    groups.push_back({line.substr(first + 1, second - first - 1), path == "/" ? "" : path});
+  });
+  return groups;
+}
+
+std::string_view group_above(std::string_view path) {
+  const std::size_t end = path.find_last_of('/');
+  return path.substr(0, end == path.npos ? 0 : end);
+}
+
+std::vector<MemoryRoom> memory_of_cgroups(Kernel& kernel) {
+  std::vector<MemoryRoom> rooms;
+  const std::string text = text_of(kernel, "/proc/self/cgroup").value_or("");
+  for (const auto& [controllers, path] : control_groups_in(text)) {
     if (controllers.empty()) {
       add_rooms(kernel, "/sys/fs/cgroup", path, kVersion2, rooms);
       add_rooms(kernel, "/sys/fs/cgroup/unified", path, kVersion2, rooms);
     }
     if (has_memory(controllers)) add_rooms(kernel, "/sys/fs/cgroup/memory", path, kVersion1, rooms);
-  });
+  }
   return rooms;
 }
 
