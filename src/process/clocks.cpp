@@ -1,10 +1,8 @@
 #include "process/clocks.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <ctime>
 #include <sstream>
 
@@ -64,14 +62,7 @@ Status set_clocks(pid_t process, const Clocks& clocks) {
                                                     now_ns(CLOCK_MONOTONIC) + own.monotonic_ns) +
                            line_of("boottime", static_cast<std::int64_t>(clocks.since_boot_ns) -
                                                    now_ns(CLOCK_BOOTTIME) + own.since_boot_ns);
-  const std::string path = path_of(process);
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return fail(os_error("opening " + path, errno));
-  const ssize_t written = ::write(file, text.data(), text.size());
-  const int error = errno;
-  ::close(file);
-  if (written == static_cast<ssize_t>(text.size())) return {};
-  return fail(os_error("writing " + path, written < 0 ? error : EIO));
+  return write_proc(path_of(process), text);
 }
 
 }  // namespace diapause::process

@@ -230,24 +230,14 @@ pid_t make_process(pid_t id) {
   ::_exit(kNoStart);
 }
 
-Status write_text(const std::string& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return fail(os_error("opening " + path, errno));
-  const ssize_t written = ::write(file, text.data(), text.size());
-  const int error = errno;
-  ::close(file);
-  if (written != static_cast<ssize_t>(text.size())) return fail(os_error("writing " + path, error));
-  return {};
-}
-
 // Maps the effective user and group of this process to themselves, so that the process keeps its
 // ids.
 Status map_ids(pid_t process) {
   const std::string directory = fmt::format("/proc/{}", process);
   DIAPAUSE_TRY(
-      write_text(directory + "/uid_map", fmt::format("{} {} 1\n", ::geteuid(), ::geteuid())));
-  DIAPAUSE_TRY(write_text(directory + "/setgroups", "deny"));
-  return write_text(directory + "/gid_map", fmt::format("{} {} 1\n", ::getegid(), ::getegid()));
+      write_proc(directory + "/uid_map", fmt::format("{} {} 1\n", ::geteuid(), ::geteuid())));
+  DIAPAUSE_TRY(write_proc(directory + "/setgroups", "deny"));
+  return write_proc(directory + "/gid_map", fmt::format("{} {} 1\n", ::getegid(), ::getegid()));
 }
 
 // Returns whether this process can do without a user namespace. Root with its usual capabilities

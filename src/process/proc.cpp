@@ -133,6 +133,16 @@ Result<std::string> read_proc(const std::string& path) {
   return text;
 }
 
+Status write_proc(const std::string& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return fail(os_error("opening " + path, errno));
+  const ssize_t written = ::write(file, text.data(), text.size());
+  const int error = written < 0 ? errno : EIO;
+  ::close(file);
+  if (written == static_cast<ssize_t>(text.size())) return {};
+  return fail(os_error("writing " + path, error));
+}
+
 Result<std::string> read_link(const std::string& path) {
   std::array<char, 4097> target{};
   const ssize_t length = ::readlink(path.c_str(), target.data(), target.size() - 1);

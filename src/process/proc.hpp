@@ -17,6 +17,8 @@ namespace diapause::process {
 
 // Returns the whole file, of any length.
 Result<std::string> read_proc(const std::string& path);
+// Writes such a file, by one call.
+Status write_proc(const std::string& path, const std::string& text);
 // Returns where a link of /proc leads.
 Result<std::string> read_link(const std::string& path);
 // Returns the numbers among the names in a directory of /proc, in rising order.
