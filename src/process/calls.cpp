@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "process/kernel_code.hpp"
 #include "process/proc.hpp"
 
 namespace diapause::process {
@@ -94,7 +95,7 @@ Status Calls::remove(const ThreadName& thread, std::uint64_t instruction) const 
 Result<std::uint64_t> find_call_instruction_of(pid_t process) {
   DIAPAUSE_TRY_ASSIGN(std::vector<Mapping> mappings, places_of(process));
   std::stable_partition(mappings.begin(), mappings.end(),
-                        [](const Mapping& one) { return one.name == "[vdso]"; });
+                        [](const Mapping& one) { return has_kernel_code(one); });
   for (const Mapping& mapping : mappings) {
     if ((mapping.protection & PROT_EXEC) == 0 || mapping.name == "[vsyscall]") continue;
     ByteVector code(mapping.end - mapping.begin);

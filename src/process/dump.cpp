@@ -19,6 +19,7 @@
 #include "process/clocks.hpp"
 #include "process/dump_parts.hpp"
 #include "process/families.hpp"
+#include "process/kernel_code.hpp"
 #include "process/x86_64/vdso.hpp"
 #include "sys/network.hpp"
 #include "sys/process.hpp"
@@ -240,7 +241,8 @@ Status leave_kernel_code(FrozenProcess& frozen) {
   };
   if (std::ranges::all_of(frozen.threads, is_outside)) return {};
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(frozen.here));
-  const auto code = std::ranges::find(mappings, "[vdso]", &Mapping::name);
+  const auto code =
+      std::ranges::find_if(mappings, [](const Mapping& one) { return has_kernel_code(one); });
   if (code == mappings.end()) return {};
   for (FrozenThread& thread : frozen.threads) {
     if (thread.registers.rip < code->begin || thread.registers.rip >= code->end) continue;

@@ -291,7 +291,7 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
     area.kind = AreaKind::foreign;
   } else if (is_of_kernel(mapping)) {
     area.kind = AreaKind::kernel;
-    if (mapping.name == "[vdso]") {
+    if (has_kernel_code(mapping)) {
       ByteVector code(mapping.end - mapping.begin);
       DIAPAUSE_TRY(read_memory(frozen.here, mapping.begin, code));
       area.checksum = format::checksum64(code);

@@ -48,8 +48,10 @@ Status check_process(const Process& process, const Area& area, ByteView known) {
 }  // namespace
 
 bool is_of_kernel(const Mapping& mapping) {
-  return mapping.name == kCode || mapping.name.starts_with("[vvar");
+  return has_kernel_code(mapping) || mapping.name.starts_with("[vvar");
 }
+
+bool has_kernel_code(const Mapping& mapping) { return mapping.name == kCode; }
 
 bool has_kernel_code(const Area& area) {
   return area.kind == AreaKind::kernel && area.name == kCode;
@@ -59,7 +61,7 @@ Result<KernelCode> KernelCode::for_job(const Job& job) {
   KernelCode code;
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(::getpid()));
   for (const Mapping& mapping : mappings) {
-    if (mapping.name != kCode) continue;
+    if (!has_kernel_code(mapping)) continue;
     code.own_.resize(mapping.end - mapping.begin);
     DIAPAUSE_TRY(read_memory(::getpid(), mapping.begin, code.own_));
   }

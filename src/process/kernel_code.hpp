@@ -15,7 +15,8 @@ namespace diapause::process {
 
 // Returns whether the kernel's code or data are in a mapping.
 bool is_of_kernel(const Mapping& mapping);
-// Returns whether a process has the kernel's code in an area, and not its data.
+// Return whether it is the kernel's code, and not its data.
+bool has_kernel_code(const Mapping& mapping);
 bool has_kernel_code(const Area& area);
 
 class KernelCode {

@@ -29,18 +29,20 @@ std::vector<Mapping> kernel_mappings(const std::vector<Mapping>& mappings) {
   std::ranges::copy_if(mappings, std::back_inserter(found), is_of_kernel);
   return found;
 }
-Extent extent_of(const std::vector<Mapping>& mappings) {
-  return mappings.empty() ? Extent{} : Extent{mappings.front().begin, mappings.back().end};
-}
 
 // Returns where each of the kernel's mappings goes, and nothing for one that the process does not
 // know.
-std::vector<std::optional<std::uint64_t>> places_for_kernel_code(
-    const RestoreWork& work, const Made& made, const std::vector<Mapping>& mappings) {
-  std::vector<std::optional<std::uint64_t>> places;
+using Places = std::vector<std::optional<std::uint64_t>>;
+Places places_for_kernel_code(const RestoreWork& work, const Made& made,
+                              const std::vector<Mapping>& mappings) {
+  Places places;
+  if (mappings.empty()) return places;
+  const std::uint64_t begin = mappings.front().begin, bytes = mappings.back().end - begin;
+  const Extent taken{work.calls.address(), waiting_place(work) + 4 * bytes};
+  const std::uint64_t free_place = KernelCode::place_in(*made.stored, bytes, taken);
   for (const Mapping& mapping : mappings) {
     if (!work.kernel_code.is_known()) {
-      places.emplace_back(made.kernel_place + (mapping.begin - mappings.front().begin));
+      places.emplace_back(free_place + (mapping.begin - begin));
       continue;
     }
     const auto area = std::ranges::find_if(made.stored->areas, [&](const Area& one) {
@@ -53,13 +55,13 @@ std::vector<std::optional<std::uint64_t>> places_for_kernel_code(
 
 // Moves the kernel's own code to its place. Code that the process does not know is unmapped.
 // Everything else moves by way of a free place, because old and new places may overlap.
-Status move_kernel_code(const RestoreWork& work, const Made& made,
-                        const std::vector<Mapping>& mappings) {
-  const auto places = places_for_kernel_code(work, made, mappings);
+Status move_kernel_code(const RestoreWork& work, Made& made, const std::vector<Mapping>& mappings) {
+  const Places places = places_for_kernel_code(work, made, mappings);
   std::vector<Call> calls, last;
   std::uint64_t spare = waiting_place(work) + kPageBytes;
   for (std::size_t i = 0; i < mappings.size(); ++i) {
     const std::uint64_t begin = mappings[i].begin, bytes = mappings[i].end - begin;
+    if (has_kernel_code(mappings[i])) made.code_place = places[i].value_or(0);
     if (!places[i]) {
       calls.push_back({SYS_munmap, {begin, bytes}, 0});
       continue;
@@ -218,8 +220,7 @@ Status fill_memory(RestoreWork& work, const Made& made) {
   for (const Area& area : made.stored->areas) {
     if (is_segment(work, area)) DIAPAUSE_TRY(fill_segment(work, made, area));
     if (!is_code_of_other_kernel(work, area)) continue;
-    DIAPAUSE_TRY_ASSIGN(const ByteVector code,
-                        work.kernel_code.known_leading_to(made.own_code_place));
+    DIAPAUSE_TRY_ASSIGN(const ByteVector code, work.kernel_code.known_leading_to(made.code_place));
     DIAPAUSE_TRY(write_memory(made.leader().here, area.begin, code));
   }
   ContentsList own;
@@ -331,16 +332,7 @@ Status restore_memory(RestoreWork& work, Made& made) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(made.leader().here));
   DIAPAUSE_TRY(end_sequences(work, made));
   DIAPAUSE_TRY(unmap_everything(work, made, mappings));
-  const std::vector<Mapping> of_kernel = kernel_mappings(mappings);
-  const Extent kernel = extent_of(of_kernel);
-  const std::uint64_t bytes = kernel.end - kernel.begin;
-  const Extent taken{work.calls.address(), waiting_place(work) + 4 * bytes};
-  made.kernel_place = KernelCode::place_in(*made.stored, bytes, taken);
-  for (const Mapping& mapping : of_kernel) {
-    if (mapping.name == "[vdso]")
-      made.own_code_place = made.kernel_place + (mapping.begin - kernel.begin);
-  }
-  DIAPAUSE_TRY(move_kernel_code(work, made, of_kernel));
+  DIAPAUSE_TRY(move_kernel_code(work, made, kernel_mappings(mappings)));
   DIAPAUSE_TRY(map_areas(work, made));
   DIAPAUSE_TRY_ASSIGN(made.instruction, find_call_instruction_of(made.leader().here));
   return describe_to_kernel(work, made);

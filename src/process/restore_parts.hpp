@@ -18,8 +18,7 @@ struct Made {
   const Process* stored = nullptr;
   std::vector<ThreadName> threads;  // parallel to stored->threads
   std::uint64_t instruction = 0;    // for system calls, in the kernel's code at its final place
-  // These are where the kernel's mappings and its vdso go, if the process knows those of another.
-  std::uint64_t kernel_place = 0, own_code_place = 0;
+  std::uint64_t code_place = 0;     // of the kernel's code; 0: the process has none
 
   const ThreadName& leader() const { return threads.front(); }
 };
