@@ -271,12 +271,11 @@ Status filter_addresses(const RestoreWork& work, const ThreadName& keeper,
 void let_clocks_go_on(const RestoreWork& work, const ThreadName& keeper) {
   constexpr std::uint64_t kTimeNamespace = 0x80;  // CLONE_NEWTIME
   const Job& job = work.job;
-  Clocks clocks = clocks_of(keeper.here);
-  const bool go_back = clocks.monotonic_ns < job.monotonic_ns;
   const auto unshared = work.calls.one(keeper, {SYS_unshare, {kTimeNamespace}, 0});
-  clocks = {job.monotonic_ns, std::max(job.since_boot_ns, job.monotonic_ns)};
+  const Clocks clocks{job.monotonic_ns, std::max(job.since_boot_ns, job.monotonic_ns)};
   const Status set = unshared ? set_clocks(keeper.here, clocks) : fail(unshared.error());
   if (set) return;
+  const bool go_back = clocks_of(keeper.here).monotonic_ns < job.monotonic_ns;
   work.log(Severity::warning,
            fmt::format("the clocks CLOCK_MONOTONIC and CLOCK_BOOTTIME of the job go on as those of "
                        "this machine{}: {}",

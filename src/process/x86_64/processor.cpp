@@ -183,8 +183,7 @@ Result<ByteVector> fit_registers(ByteView saved, const std::vector<RegisterPart>
   std::ranges::copy(saved.first(kKernelBegin), fitted.begin());
   std::ranges::copy(saved.subspan(kHeader, kParts - kHeader),
                     fitted.begin() + static_cast<std::ptrdiff_t>(kHeader));
-  std::uint64_t used = 0;
-  std::memcpy(&used, saved.data() + kHeader, sizeof used);
+  auto used = load<std::uint64_t>(saved, kHeader);
   std::uint64_t kept = used & kAlways;
   for (const RegisterPart& part : from) {
     if (part.number >= 64 || (used >> part.number & 1) == 0) continue;
@@ -204,7 +203,7 @@ Result<ByteVector> fit_registers(ByteView saved, const std::vector<RegisterPart>
     }
   }
   if ((used & ~kAlways) != 0) return fail(Code::corrupt, "vector registers of an unknown kind");
-  std::memcpy(fitted.data() + kHeader, &kept, sizeof kept);
+  save(fitted, kHeader, kept);
   return fitted;
 }
 

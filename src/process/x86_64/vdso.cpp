@@ -119,11 +119,11 @@ Result<ByteVector> lead_over(ByteView known, ByteView own, std::uint64_t address
     return fail(Code::mismatch, "the kernel's code in the image has no functions");
   ByteVector changed(known.begin(), known.end());
   for (const auto& [name, function] : theirs) {
+    if (name == kStaysAsItIs) continue;
     const auto here = ours.find(name);
     const std::int64_t call = call_instead_of(name);
     // Generators of random numbers keep their state in the program, in a form that kernels change.
     const bool is_called = call == SYS_getrandom || (here == ours.end() && call >= 0);
-    if (name == kStaysAsItIs) continue;
     if (!is_called && here == ours.end())
       return fail(Code::mismatch, fmt::format("the kernel here has no function {}", name));
     const ByteVector code = is_called ? call_of(call) : jump_to(address + here->second.offset);
