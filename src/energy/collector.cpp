@@ -93,8 +93,8 @@ std::string Collector::why_dead(const Followed& followed) const {
   if (followed.accumulator.accidents() > 0) {
     return fmt::format("gives readings that make no sense, the last one {}", followed.last_count);
   }
-  return fmt::format("stands still at {}, also while a processor was busy for {:.1f} s",
-                     followed.last_count, collected_s_ - began_s_);
+  return fmt::format("stands still at {} for {:.1g} s", followed.last_count,
+                     collected_s_ - began_s_);
 }
 
 // Returns the energy since the first reading, from the first meter of that domain.

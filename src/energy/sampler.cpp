@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kProbeS = 0.1;       // a source has at least so long to show that it is live
 constexpr double kLongestProbeS = 5;  // and at most so long
+constexpr double kQuietS = 0.05;      // in this part of it no processor is kept busy for that
 constexpr double kProbePeriodS = 0.005;
 constexpr double kMarkedShare = 1.0 / 500;  // part of the time that samples at marks may take
 constexpr double kMarksApartS = 0.01;  // at least, because waking the thread costs the caller, too
@@ -98,6 +99,7 @@ struct SamplerState {
   std::vector<Point> told;       // what now() has told, for each domain
   bool is_decided = false;
   bool ends = false;
+  std::atomic<bool> is_hurried{false};
 
   std::optional<sys::Thread> thread;  // the last member, because it must end first
 };
@@ -139,7 +141,7 @@ bool SamplerState::sample_where_marked(double until_s) {
 bool SamplerState::pause(double seconds) {
   std::unique_lock lock(mutex);
   changed.wait_for(lock, std::chrono::duration<double>(std::max(seconds, 0.0)),
-                   [this] { return ends; });
+                   [this] { return ends || is_hurried; });
   return !ends;
 }
 
@@ -162,15 +164,16 @@ void SamplerState::discover() {
   collector->collect(sys::monotonic_s());
 }
 
-// A counter that exists need not count. This keeps a processor busy as long as any counter has
-// shown no life, but not for long, and waits for those that change rarely.
+// A counter that exists need not count. Most that do show it soon, also while the node is idle. For
+// the others this keeps a processor busy, but not for long, and waits for those that change rarely.
 void SamplerState::probe() {
   const double begin_s = sys::monotonic_s();
-  for (double undecided_s = collector->undecided_s(); undecided_s > 0;
+  for (double undecided_s = collector->undecided_s(); undecided_s > 0 && !is_hurried;
        undecided_s = collector->undecided_s()) {
     const double now_s = sys::monotonic_s();
-    if (now_s - begin_s >= std::min(std::max(kProbeS, 3 * undecided_s), kLongestProbeS)) return;
-    if (now_s - begin_s < kProbeS && collector->needs_load()) {
+    const double probed_s = now_s - begin_s;
+    if (probed_s >= std::min(std::max(kProbeS, 3 * undecided_s), kLongestProbeS)) return;
+    if (probed_s >= kQuietS && probed_s < kProbeS && collector->needs_load()) {
       while (sys::monotonic_s() < now_s + kProbePeriodS) continue;
     } else if (!pause(kProbePeriodS)) {
       return;
@@ -217,6 +220,14 @@ Sampler::~Sampler() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->ends = true;
+  }
+  hurry();
+}
+
+void Sampler::hurry() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->is_hurried = true;
   }
   state_->changed.notify_all();
 }

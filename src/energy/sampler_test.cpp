@@ -134,6 +134,15 @@ TEST_F(Machine, CounterThatStandsStillIsNoSource) {
   EXPECT_EQ(sampler->since_start().total.covered_s, 0);
 }
 
+TEST_F(Machine, WhoeverIsInAHurryWaitsForNoCounterToShowLife) {
+  const auto sampler = start({"powercap"});
+  sampler->hurry();
+  drive();  // it would be found to be live
+  EXPECT_THAT(sampler->domains(), IsEmpty());
+  ASSERT_THAT(sampler->obstacles(), SizeIs(1));
+  EXPECT_THAT(sampler->obstacles()[0].why, HasSubstr("stands still at"));
+}
+
 TEST_F(Machine, FutureIsAGap) {
   drive();
   const auto sampler = start({"powercap"});
