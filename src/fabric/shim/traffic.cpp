@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 
@@ -27,6 +28,8 @@ constexpr std::size_t kPieces =
 
 constexpr std::uint64_t kMarkerId = 0x6d61726b'6d61726b;
 constexpr std::uint32_t kGrhBytes = 40, kIpv4At = 20;
+// What a request to send a datagram has is in front of the rest.
+constexpr std::size_t kDatagramBytes = offsetof(ibv_send_wr, qp_type);
 
 // Sets of operations have a bit for each, since every message is looked up in them.
 constexpr std::uint32_t set_of(std::initializer_list<ibv_wr_opcode> opcodes) {
@@ -171,7 +174,8 @@ DIAPAUSE_COLD int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from
 // A datagram leads to its receiver by an object of this library, even if every number is the
 // adapter's.
 DIAPAUSE_HOT int post_datagram(QueuePair& pair, ibv_send_wr& one, ibv_send_wr** bad) {
-  ibv_send_wr copy = one;
+  ibv_send_wr copy;
+  std::memcpy(static_cast<void*>(&copy), &one, kDatagramBytes);
   copy.wr.ud.ah = of(one.wr.ud.ah).real;
   const int error = pair.real->context->ops.post_send(pair.real, &copy, bad);
   if (error != 0) {
@@ -219,47 +223,70 @@ int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
   return pair.plain.posts ? post_plain(pair, *from, bad) : post_list(pair, from, bad);
 }
 
-template <class Post>
-DIAPAUSE_COLD int post_with_real_keys(Receives& receives, const Numbers& keys, std::uint32_t slot,
-                                      const Post& post) {
-  const std::span<const ibv_sge> known = receives.pieces_of(slot);
+int post_to(QueuePair& pair, ibv_recv_wr& one) {
+  ibv_recv_wr* bad = nullptr;
+  return pair.real->context->ops.post_recv(pair.real, &one, &bad);
+}
+
+int post_to(SharedQueue& queue, ibv_recv_wr& one) {
+  ibv_recv_wr* bad = nullptr;
+  return queue.real->context->ops.post_srq_recv(queue.real, &one, &bad);
+}
+
+template <class Queue>
+DIAPAUSE_COLD int post_with_real_keys(Queue& queue, const Numbers& keys, std::uint32_t slot) {
+  const std::span<const ibv_sge> known = queue.receives.pieces_of(slot);
   std::array<ibv_sge, kPieces> pieces;
   if (known.size() > pieces.size()) return EINVAL;
   std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
     one.lkey = keys.real(one.lkey);
     return one;
   });
-  ibv_recv_wr real{receives.real_id(slot), nullptr, pieces.data(), static_cast<int>(known.size())};
-  ibv_recv_wr* bad = nullptr;
-  return post(&real, &bad);
+  ibv_recv_wr real{queue.receives.real_id(slot), nullptr, pieces.data(),
+                   static_cast<int>(known.size())};
+  return post_to(queue, real);
 }
 
 // Hands a receive to the adapter: under the number of its slot, with real keys.
-template <class Post>
-DIAPAUSE_HOT int post_slot(Receives& receives, const Numbers& keys, std::uint32_t slot,
-                           const Post& post) {
-  if (!keys.is_empty()) return post_with_real_keys(receives, keys, slot, post);
-  const std::span<ibv_sge> known = receives.pieces_of(slot);
-  ibv_recv_wr real{receives.real_id(slot), nullptr, known.data(), static_cast<int>(known.size())};
-  ibv_recv_wr* bad = nullptr;
-  return post(&real, &bad);
+template <class Queue>
+DIAPAUSE_HOT int post_slot(Queue& queue, const Numbers& keys, std::uint32_t slot) {
+  if (!keys.is_empty()) return post_with_real_keys(queue, keys, slot);
+  const std::span<ibv_sge> known = queue.receives.pieces_of(slot);
+  ibv_recv_wr real{queue.receives.real_id(slot), nullptr, known.data(),
+                   static_cast<int>(known.size())};
+  return post_to(queue, real);
 }
 
-template <class Post>
-DIAPAUSE_HOT int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from,
-                               ibv_recv_wr** bad, const Post& post) {
-  const Holding holding(receives.lock);
-  for (ibv_recv_wr* one = from; one != nullptr; one = one->next) {
-    int error = ENOMEM;
-    if (receives.has_room(*one)) {
-      error = post_slot(receives, keys, receives.take(*one), post);
-      if (error == 0) continue;
-      receives.undo_take();
-    }
-    *bad = one;
-    return error;
+// Posts the first of these receives.
+template <class Queue>
+DIAPAUSE_HOT int post_receive(Queue& queue, const Numbers& keys, ibv_recv_wr* from,
+                              ibv_recv_wr** bad) {
+  int error = ENOMEM;
+  if (queue.receives.has_room(*from)) {
+    error = post_slot(queue, keys, queue.receives.take(*from));
+    if (error == 0) return 0;
+    queue.receives.undo_take();
+  }
+  *bad = from;
+  return error;
+}
+
+template <class Queue>
+DIAPAUSE_COLD int post_all(Queue& queue, const Numbers& keys, ibv_recv_wr* from,
+                           ibv_recv_wr** bad) {
+  for (; from != nullptr; from = from->next) {
+    const int error = post_receive(queue, keys, from, bad);
+    if (error != 0) return error;
   }
   return 0;
+}
+
+template <class Queue>
+DIAPAUSE_HOT int post_receives(Queue& queue, const Numbers& keys, ibv_recv_wr* from,
+                               ibv_recv_wr** bad) {
+  const Holding holding(queue.receives.lock);
+  if (from == nullptr || from->next != nullptr) return post_all(queue, keys, from, bad);
+  return post_receive(queue, keys, from, bad);
 }
 
 int post_recv(ibv_qp* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
@@ -268,18 +295,11 @@ int post_recv(ibv_qp* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
     *bad = from;
     return EINVAL;
   }
-  return post_receives(pair.receives, pair.context().local_keys, from, bad,
-                       [&](ibv_recv_wr* one, ibv_recv_wr** wrong) {
-                         return pair.real->context->ops.post_recv(pair.real, one, wrong);
-                       });
+  return post_receives(pair, pair.context().local_keys, from, bad);
 }
 
 int post_srq_recv(ibv_srq* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
-  SharedQueue& queue = of(shown);
-  const Numbers& keys = of(shown->context).local_keys;
-  return post_receives(queue.receives, keys, from, bad, [&](ibv_recv_wr* one, ibv_recv_wr** wrong) {
-    return queue.real->context->ops.post_srq_recv(queue.real, one, wrong);
-  });
+  return post_receives(of(shown), of(shown->context).local_keys, from, bad);
 }
 
 // The header of a datagram, which lies before it in the memory of the receive; it may be cut by its
@@ -456,16 +476,24 @@ DIAPAUSE_HOT bool count_one_finished(const CompletionQueue& queue, ibv_wc& compl
   return true;
 }
 
+// Makes the completions from `first` on those of the program. Returns how many all are then.
+DIAPAUSE_COLD int finish_from(CompletionQueue& queue, int first, int count, ibv_wc* completions) {
+  for (int i = first; i < count; ++i) {
+    if (count_one_finished(queue, completions[i])) continue;
+    return i + finish_all(Shim::get(), queue, count - i, completions + i, Others::free);
+  }
+  return count;
+}
+
+// One completion or none is what most calls find: they save no registers for more.
 int poll_cq(ibv_cq* shown, int most, ibv_wc* into) {
   CompletionQueue& queue = of(shown);
   const Holding holding(queue.lock);
   if (!queue.held.empty()) return take_held(queue, most, into);
   const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
-  for (int i = 0; i < count; ++i) {
-    if (!count_one_finished(queue, into[i]))
-      return i + finish_all(Shim::get(), queue, count - i, into + i, Others::free);
-  }
-  return count;
+  if (count <= 0) return count;
+  const int counted = count_one_finished(queue, into[0]) ? 1 : 0;
+  return count == counted ? count : finish_from(queue, counted, count, into);
 }
 
 int req_notify_cq(ibv_cq* shown, int solicited_only) {
@@ -542,11 +570,8 @@ Status post_marker(QueuePair& pair) {
 }
 
 Status post_again(QueuePair& pair) {
-  const auto post = [&](ibv_recv_wr* one, ibv_recv_wr** bad) {
-    return pair.real->context->ops.post_recv(pair.real, one, bad);
-  };
   for (const std::uint32_t slot : pair.receives.in_order()) {
-    const int error = post_slot(pair.receives, pair.context().local_keys, slot, post);
+    const int error = post_slot(pair, pair.context().local_keys, slot);
     if (error != 0)
       return fail(os_error(
           fmt::format("posting receives of queue pair {} again", pair.shown.qp_num), error));
@@ -555,11 +580,8 @@ Status post_again(QueuePair& pair) {
 }
 
 Status post_again(SharedQueue& queue) {
-  const auto post = [&](ibv_recv_wr* one, ibv_recv_wr** bad) {
-    return queue.real->context->ops.post_srq_recv(queue.real, one, bad);
-  };
   for (const std::uint32_t slot : queue.receives.in_order()) {
-    const int error = post_slot(queue.receives, of(queue.shown.context).local_keys, slot, post);
+    const int error = post_slot(queue, of(queue.shown.context).local_keys, slot);
     if (error != 0) return fail(os_error("posting receives of a shared queue again", error));
   }
   return {};
