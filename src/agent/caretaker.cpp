@@ -360,7 +360,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
   };
   GoOn go_on;
   go_on.thaw = [&] {
-    const Status thawed = frozen.thaw();
+    Status thawed = frozen.thaw();
     if (!verbs_.holds()) note_running();
     return thawed;
   };
@@ -406,10 +406,10 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level) {
 Status Caretaker::store(engine::Captures captures, Answer& answer) {
   const double begun_s = sys::monotonic_s();
   // The result that all ranks agree on does not tell an error of the kernel here from others.
-  const Status own = captures.result;
+  Status own = captures.result;
   const double capture_s = captures.capture_s;
   auto stored = environment_.store.store(std::move(captures));
-  if (!stored) return fail(own ? std::move(stored.error()) : own.error());
+  if (!stored) return fail(std::move(own ? stored.error() : own.error()));
   answer.version = stored->version;
   answer.level = stored->level;
   answer.bytes = stored->bytes;
@@ -476,8 +476,7 @@ std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
 // fails, the next attempt foresees nothing.
 Status Caretaker::confirm(const process::FrozenJob& frozen,
                           const std::optional<process::Copies>& copies) {
-  const Status confirmed =
-      copies ? copies->confirm(frozen.foresight()) : frozen.confirm_foresight();
+  Status confirmed = copies ? copies->confirm(frozen.foresight()) : frozen.confirm_foresight();
   foresees_ = confirmed.has_value();
   return confirmed;
 }

@@ -25,7 +25,7 @@ struct ThreadName {
 class Calls {
  public:
   static constexpr std::uint64_t kCodeBytes = kPageBytes;
-  static constexpr std::uint64_t kRoomBytes = 64 * 1024;
+  static constexpr std::uint64_t kRoomBytes = std::uint64_t{64} * 1024;
   static constexpr std::uint64_t kBytes = kCodeBytes + kRoomBytes;
 
   // Maps code and room in the process of the stopped thread, at `address`, where nothing must be.
@@ -56,7 +56,7 @@ class Calls {
   Status remove(const ThreadName& thread, std::uint64_t instruction) const;
 
  private:
-  static constexpr std::uint64_t kTableBytes = 32 * 1024;
+  static constexpr std::uint64_t kTableBytes = std::uint64_t{32} * 1024;
   static constexpr std::size_t kMostCalls = kTableBytes / sizeof(Call);
 
   explicit Calls(std::uint64_t address) : address_(address) {}

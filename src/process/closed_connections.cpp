@@ -92,7 +92,7 @@ std::vector<Owned> end_closed_connections(std::uint16_t port) {
     if (::bind(caller.number(), address_in(one.remote), length_of(one.remote)) != 0 &&
         !may_take_over(caller.number(), one.remote))
       continue;
-    ::connect(caller.number(), address_in(one.local), length_of(one.local));
+    (void)::connect(caller.number(), address_in(one.local), length_of(one.local));
     callers.push_back(std::move(caller));
   }
   return callers;

@@ -16,9 +16,6 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::int64_t kRestartBlock =
-    -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call
-
 // Returns how many nanoseconds a call was to last according to its arguments, or kForever if it was
 // to last until something happens. Returns nothing if that cannot be found out.
 constexpr std::uint64_t kForever = ~std::uint64_t{0};
@@ -52,7 +49,7 @@ std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call,
 // Turns a call whose end time only the kernel knows into one that can be begun anew.
 void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThread& thread,
                     Registers& registers, Thread& to) {
-  if (call_under_way(registers) < 0 || result_of(registers) != kRestartBlock) return;
+  if (!is_until_time_of_kernel(registers)) return;
   const auto length_ns = length_of_call(frozen.here, thread.call, registers);
   if (!length_ns) {
     work.refuse(

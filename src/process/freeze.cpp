@@ -175,8 +175,9 @@ bool add_descendants(pid_t parent, std::set<pid_t>& members) {
 // namespace from outside is found among `known_` only.
 Result<std::vector<pid_t>> FrozenJob::members_of(pid_t first) const {
   std::set<pid_t> members = {first};
-  if (!add_descendants(first, members) || !add_descendants(first, members))
-    return processes_with(first);
+  for (int look = 0; look < 2; ++look) {
+    if (!add_descendants(first, members)) return processes_with(first);
+  }
   DIAPAUSE_TRY_ASSIGN(const std::string space, read_link(fmt::format("/proc/{}/ns/pid", first)));
   for (const pid_t process : known_) {
     if (!members.contains(process) && is_in_space(process, space)) members.insert(process);
@@ -384,9 +385,7 @@ Status FrozenJob::look(FrozenProcess& process) {
                                std::as_writable_bytes(std::span(&thread.section, 1))));
     }
     thread.call = call_under_way(thread.registers);
-    // This is ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call.
-    constexpr std::int64_t kRestartBlock = -516;
-    const bool is_timed = thread.call >= 0 && result_of(thread.registers) == kRestartBlock;
+    const bool is_timed = is_until_time_of_kernel(thread.registers);
     const bool is_made_again =
         result_of(thread.registers) == kInterrupted && is_ended_by_interruption(thread.call);
     if (is_timed || is_made_again)
@@ -445,7 +444,7 @@ Status FrozenJob::plant(FrozenProcess& process) {
                     process.status.id, process.status.name, planted.error().message);
     return fail(std::move(planted.error()));
   }
-  process.calls = std::move(*planted);
+  process.calls = *planted;
   return {};
 }
 

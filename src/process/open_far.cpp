@@ -212,7 +212,8 @@ class FarOpener {
                     all));
   }
 
-  static constexpr std::size_t kMostAnyway = 32 * 1024;  // fits without a larger buffer
+  static constexpr std::size_t kMostAnyway =
+      std::size_t{32} * 1024;  // fits without a larger buffer
 
   const Job& job_;
   const LogSink& log_;

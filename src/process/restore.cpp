@@ -299,7 +299,7 @@ Status let_go(RestoreWork& work, const ThreadName& first, const Registers& regis
   for (const Made& made : work.made) {
     for (const ThreadName& thread : made.threads) {
       // The thread may be gone, because the others run already and end when they want.
-      const Status is_free = detach(thread.here);
+      Status is_free = detach(thread.here);
       if (!is_free && is_free.error().os_errno != ESRCH) return is_free;
     }
   }

@@ -19,7 +19,7 @@ namespace diapause::process {
 namespace {
 
 constexpr double kCallLimit_s = 10;
-constexpr std::size_t kMostExtendedBytes = 64 * 1024;
+constexpr std::size_t kMostExtendedBytes = std::size_t{64} * 1024;
 constexpr unsigned long kOptions =
     PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 

@@ -124,6 +124,11 @@ std::int64_t call_under_way(const Registers& registers) {
   return number < 0 ? -1 : number;
 }
 
+bool is_until_time_of_kernel(const Registers& registers) {
+  constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK
+  return call_under_way(registers) >= 0 && result_of(registers) == kRestartBlock;
+}
+
 void wind_back(Registers& registers) {
   registers.rip -= sizeof kCallInstruction;
   registers.rax = registers.orig_rax;

@@ -57,6 +57,8 @@ std::uint64_t below_stack(const Registers& registers, std::size_t bytes);
 
 // Returns the system call that a thread was stopped in, or -1 if it was in none.
 std::int64_t call_under_way(const Registers& registers);
+// Returns whether that call goes on until a time that only the kernel knows.
+bool is_until_time_of_kernel(const Registers& registers);
 // Makes a thread that comes out of a call do it again, whatever the call has returned.
 void wind_back(Registers& registers);
 // Returns the number that the code before a call's instruction puts into the register of the call,
