@@ -63,13 +63,14 @@ Result<Profile> load_profile(const config::EnergySettings& settings, sys::Kernel
 
 struct SamplerState {
   SamplerState(const config::EnergySettings& wanted, sys::Kernel& the_kernel,
-               std::vector<MeterEntry> entries, Profile the_profile)
+               std::vector<MeterEntry> entries, std::optional<Profile> known)
       : settings(wanted),
         kernel(the_kernel),
         chosen(std::move(entries)),
-        profile(std::move(the_profile)) {}
+        profile_read(std::move(known)) {}
 
   void run();
+  const Profile& profile();
   void discover();
   void probe();
   bool pause(double seconds);
@@ -84,7 +85,8 @@ struct SamplerState {
   const config::EnergySettings settings;
   sys::Kernel& kernel;
   const std::vector<MeterEntry> chosen;
-  const Profile profile;
+  std::once_flag is_profile_read;
+  std::optional<Profile> profile_read;  // for profile() only
   std::atomic<std::uint64_t> moved_bytes{0};
   std::atomic<bool> is_marked{false};
   std::atomic<double> next_mark_s{0};  // marks before this time are passed over
@@ -103,6 +105,17 @@ struct SamplerState {
 
   std::optional<sys::Thread> thread;  // the last member, because it must end first
 };
+
+// One that is built in is read by whoever needs it first, because the start of a job need not wait
+// for that.
+const Profile& SamplerState::profile() {
+  std::call_once(is_profile_read, [this] {
+    if (profile_read) return;
+    auto built_in = load_profile(settings, kernel);
+    profile_read = built_in ? std::move(*built_in) : Profile();
+  });
+  return *profile_read;
+}
 
 void SamplerState::run() {
   discover();
@@ -146,11 +159,10 @@ bool SamplerState::pause(double seconds) {
 }
 
 void SamplerState::discover() {
-  const Environment environment{kernel, settings, profile, moved_bytes};
   std::vector<std::unique_ptr<Meter>> meters;
   std::vector<Obstacle> found;
   for (const MeterEntry& entry : chosen) {
-    Discovery discovery = entry.discover(environment);
+    Discovery discovery = entry.discover({kernel, settings, profile(), moved_bytes});
     const bool is_asked_for = chosen.size() < all_meters().size();
     if (is_asked_for && !discovery.meter && discovery.obstacles.empty()) {
       found.push_back({std::string(entry.name), "there is none here, or no setting says where"});
@@ -200,7 +212,10 @@ void SamplerState::decide() {
 Result<std::unique_ptr<Sampler>> Sampler::start(const config::EnergySettings& settings,
                                                 sys::Kernel& kernel) {
   DIAPAUSE_TRY_ASSIGN(auto chosen, chosen_meters(settings.meters));
-  DIAPAUSE_TRY_ASSIGN(auto profile, load_profile(settings, kernel));
+  std::optional<Profile> profile;
+  if (built_in_profile(settings.profile).empty()) {
+    DIAPAUSE_TRY_ASSIGN(profile, load_profile(settings, kernel));
+  }
   const bool is_off = chosen.empty();
   auto state =
       std::make_unique<SamplerState>(settings, kernel, std::move(chosen), std::move(profile));
@@ -235,7 +250,7 @@ void Sampler::hurry() {
 const std::vector<Zone>& Sampler::domains() const { return state_->decided().zones(); }
 const Total& Sampler::total() const { return state_->decided().total(); }
 const Total& Sampler::fast_parts() const { return state_->decided().fast_parts(); }
-const Profile& Sampler::profile() const { return state_->profile; }
+const Profile& Sampler::profile() const { return state_->profile(); }
 double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 bool Sampler::is_running() const { return state_->thread.has_value(); }
 double Sampler::started_s() const { return state_->decided().began_s(); }

@@ -313,7 +313,7 @@ void Account::deliver(const std::vector<json>& machines) const { deliver_(add_up
 // Does the work in the background. Without energy measurement there is little to compute, and a
 // program that wants no threads gets none.
 void Account::behind(std::function<void()> work) {
-  if (sampler_ == nullptr || !sampler_->is_running()) return work();
+  if (!background_ || sampler_ == nullptr || !sampler_->is_running()) return work();
   background_->post(std::move(work));
 }
 

@@ -70,10 +70,8 @@ class Account {
   // With several machines the data is collected in the call, and the rest is done in the
   // background. Collective.
   Status end_period(const Context& context);
-  // Waits until everything is delivered.
-  void wait() {
-    if (background_) background_->wait();
-  }
+  // Waits until everything is delivered. What comes afterwards is delivered in the call.
+  void end_background() { background_.reset(); }
 
  private:
   // The data that a period ends with.
@@ -103,7 +101,8 @@ class Account {
   std::optional<energy::ProcessorTimeReader> processor_times_;  // null if nobody can tell
   std::vector<Phase> phases_;                                   // the phases since period_from_s_
   double period_from_s_ = 0;
-  std::optional<BackgroundWorker> background_;  // the last member, so that it is destroyed first
+  // Null after end_background(). The last member, so that it is destroyed first.
+  std::optional<BackgroundWorker> background_;
 };
 
 }  // namespace diapause::engine

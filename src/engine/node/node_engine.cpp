@@ -268,10 +268,9 @@ void NodeEngine::end_period_behind() {
 void NodeEngine::end_period() {
   // A program that ends at once does not wait for counters that may be dead.
   if (sampler_ != nullptr) sampler_->hurry();
-  account_.wait();  // its thread has no line left to write
+  account_.end_background();  // it has no line left to write
   is_next_energy_line_last_ = true;
   end_period_behind();
-  account_.wait();
 }
 
 Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind,
