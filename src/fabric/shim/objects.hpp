@@ -3,6 +3,7 @@
 // checkpoints.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -169,12 +170,17 @@ class Receives {
   }
   // Returns the index of the slot that now holds it. There must be room.
   std::uint32_t take(const ibv_recv_wr& posted) {
-    const auto pieces = static_cast<std::uint32_t>(posted.num_sge);
-    const std::uint32_t slot = free_[taken_++ & mask_];
-    slots_[slot] = {posted.wr_id, taken_, pieces};
-    ibv_sge* const known = pieces_.data() + std::size_t{slot} * most_pieces_;
-    for (std::uint32_t i = 0; i < pieces; ++i) known[i] = posted.sg_list[i];
+    const std::uint32_t slot = take_slot(posted);
+    std::copy_n(posted.sg_list, slots_[slot].pieces, first_piece(slot));
     return slot;
+  }
+  // Does so with one piece of memory, and returns the receive as the adapter is to know it.
+  ibv_recv_wr take_one(const ibv_recv_wr& posted) {
+    const std::uint32_t slot = take_slot(posted);
+    ibv_sge* const known = first_piece(slot);
+    const std::uint64_t id = real_id(slot);
+    *known = *posted.sg_list;
+    return {id, nullptr, known, 1};
   }
   // Undoes the last take().
   void undo_take() { slots_[free_[--taken_ & mask_]].order = 0; }
@@ -193,7 +199,7 @@ class Receives {
   }
   const Slot& at(std::uint32_t slot) const { return slots_[slot]; }
   std::span<ibv_sge> pieces_of(std::uint32_t slot) {
-    return {pieces_.data() + std::size_t{slot} * most_pieces_, slots_[slot].pieces};
+    return {first_piece(slot), slots_[slot].pieces};
   }
   std::vector<std::uint32_t> in_order() const;
 
@@ -201,6 +207,15 @@ class Receives {
               // back
 
  private:
+  std::uint32_t take_slot(const ibv_recv_wr& posted) {
+    const std::uint32_t slot = free_[taken_++ & mask_];
+    slots_[slot] = {posted.wr_id, taken_, static_cast<std::uint32_t>(posted.num_sge)};
+    return slot;
+  }
+  ibv_sge* first_piece(std::uint32_t slot) {
+    return pieces_.data() + std::size_t{slot} * most_pieces_;
+  }
+
   std::vector<Slot> slots_;
   std::vector<ibv_sge> pieces_;
   // Free slots, in a ring whose size is a power of two: who posts takes the first ones, and who

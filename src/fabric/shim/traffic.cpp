@@ -223,83 +223,80 @@ int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
   return pair.plain.posts ? post_plain(pair, *from, bad) : post_list(pair, from, bad);
 }
 
-int post_to(QueuePair& pair, ibv_recv_wr& one) {
+DIAPAUSE_HOT int post_to(QueuePair& pair, ibv_recv_wr& one) {
   ibv_recv_wr* bad = nullptr;
   return pair.real->context->ops.post_recv(pair.real, &one, &bad);
 }
 
-int post_to(SharedQueue& queue, ibv_recv_wr& one) {
+DIAPAUSE_HOT int post_to(SharedQueue& queue, ibv_recv_wr& one) {
   ibv_recv_wr* bad = nullptr;
   return queue.real->context->ops.post_srq_recv(queue.real, &one, &bad);
 }
 
-template <class Queue>
-DIAPAUSE_COLD int post_with_real_keys(Queue& queue, const Numbers& keys, std::uint32_t slot) {
-  const std::span<const ibv_sge> known = queue.receives.pieces_of(slot);
-  std::array<ibv_sge, kPieces> pieces;
-  if (known.size() > pieces.size()) return EINVAL;
-  std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
-    one.lkey = keys.real(one.lkey);
-    return one;
-  });
-  ibv_recv_wr real{queue.receives.real_id(slot), nullptr, pieces.data(),
-                   static_cast<int>(known.size())};
-  return post_to(queue, real);
-}
+const Numbers& keys_of(const QueuePair& pair) { return pair.context().local_keys; }
+const Numbers& keys_of(const SharedQueue& queue) { return of(queue.shown.context).local_keys; }
 
 // Hands a receive to the adapter: under the number of its slot, with real keys.
 template <class Queue>
-DIAPAUSE_HOT int post_slot(Queue& queue, const Numbers& keys, std::uint32_t slot) {
-  if (!keys.is_empty()) return post_with_real_keys(queue, keys, slot);
+int post_slot(Queue& queue, std::uint32_t slot) {
   const std::span<ibv_sge> known = queue.receives.pieces_of(slot);
   ibv_recv_wr real{queue.receives.real_id(slot), nullptr, known.data(),
                    static_cast<int>(known.size())};
+  std::array<ibv_sge, kPieces> pieces;
+  const Numbers& keys = keys_of(queue);
+  if (!keys.is_empty()) {
+    if (known.size() > pieces.size()) return EINVAL;
+    std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
+      one.lkey = keys.real(one.lkey);
+      return one;
+    });
+    real.sg_list = pieces.data();
+  }
   return post_to(queue, real);
 }
 
-// Posts the first of these receives.
 template <class Queue>
-DIAPAUSE_HOT int post_receive(Queue& queue, const Numbers& keys, ibv_recv_wr* from,
-                              ibv_recv_wr** bad) {
-  int error = ENOMEM;
-  if (queue.receives.has_room(*from)) {
-    error = post_slot(queue, keys, queue.receives.take(*from));
-    if (error == 0) return 0;
-    queue.receives.undo_take();
-  }
+DIAPAUSE_COLD int take_back(Queue& queue, ibv_recv_wr* from, ibv_recv_wr** bad, int error) {
+  queue.receives.undo_take();
   *bad = from;
   return error;
 }
 
 template <class Queue>
-DIAPAUSE_COLD int post_all(Queue& queue, const Numbers& keys, ibv_recv_wr* from,
-                           ibv_recv_wr** bad) {
+DIAPAUSE_COLD int post_all(Queue& queue, ibv_recv_wr* from, ibv_recv_wr** bad) {
   for (; from != nullptr; from = from->next) {
-    const int error = post_receive(queue, keys, from, bad);
-    if (error != 0) return error;
+    if (!queue.receives.has_room(*from)) {
+      *bad = from;
+      return ENOMEM;
+    }
+    const int error = post_slot(queue, queue.receives.take(*from));
+    if (error != 0) return take_back(queue, from, bad, error);
   }
   return 0;
 }
 
+// Most programs post receives of one piece of memory one by one.
 template <class Queue>
-DIAPAUSE_HOT int post_receives(Queue& queue, const Numbers& keys, ibv_recv_wr* from,
-                               ibv_recv_wr** bad) {
+DIAPAUSE_HOT int post_receives(Queue& queue, ibv_recv_wr* from, ibv_recv_wr** bad) {
   const Holding holding(queue.receives.lock);
-  if (from == nullptr || from->next != nullptr) return post_all(queue, keys, from, bad);
-  return post_receive(queue, keys, from, bad);
+  if (from == nullptr || from->next != nullptr || from->num_sge != 1 ||
+      !keys_of(queue).is_empty() || !queue.receives.has_room(*from))
+    return post_all(queue, from, bad);
+  ibv_recv_wr real = queue.receives.take_one(*from);
+  const int error = post_to(queue, real);
+  return error == 0 ? 0 : take_back(queue, from, bad, error);
 }
 
 int post_recv(ibv_qp* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
-  QueuePair& pair = of(shown);
   if (shown->srq != nullptr) {
     *bad = from;
     return EINVAL;
   }
-  return post_receives(pair, pair.context().local_keys, from, bad);
+  return post_receives(of(shown), from, bad);
 }
 
 int post_srq_recv(ibv_srq* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
-  return post_receives(of(shown), of(shown->context).local_keys, from, bad);
+  return post_receives(of(shown), from, bad);
 }
 
 // The header of a datagram, which lies before it in the memory of the receive; it may be cut by its
@@ -571,7 +568,7 @@ Status post_marker(QueuePair& pair) {
 
 Status post_again(QueuePair& pair) {
   for (const std::uint32_t slot : pair.receives.in_order()) {
-    const int error = post_slot(pair, pair.context().local_keys, slot);
+    const int error = post_slot(pair, slot);
     if (error != 0)
       return fail(os_error(
           fmt::format("posting receives of queue pair {} again", pair.shown.qp_num), error));
@@ -581,7 +578,7 @@ Status post_again(QueuePair& pair) {
 
 Status post_again(SharedQueue& queue) {
   for (const std::uint32_t slot : queue.receives.in_order()) {
-    const int error = post_slot(queue, of(queue.shown.context).local_keys, slot);
+    const int error = post_slot(queue, slot);
     if (error != 0) return fail(os_error("posting receives of a shared queue again", error));
   }
   return {};
