@@ -22,7 +22,8 @@ perftest() {
 # A latency is the typical one of its program, and a rate is in millions of messages a second.
 latency() { perftest ib_send_lat "$@" | awk '{print $5}'; }
 rate() { perftest ib_send_bw "$@" | awk '{print 1 / $5}'; }
-polling() { "$programs/polling" "$@" rxe0 rxe1; }
+#   polling KIND WHAT MESSAGES BYTES [thread]
+polling() { "$programs/polling" "$1" "$2" "$3" "$4" rxe0 rxe1 ${5:-}; }
 
 #   measure COMMAND...
 measure() {
@@ -30,11 +31,17 @@ measure() {
   echo "$*: without $(LD_LIBRARY_PATH=$libraries "$@")"
 }
 
+# The library has a thread of its own, so this measures also a program that has a second one without the library.
+measure_polling() {
+  measure polling "$@"
+  echo "polling $*: with_thread $(polling "$@" thread)"
+}
+
 for round in $(seq "$rounds"); do
   for kind in rc ud; do
-    for what in latency rate; do measure polling $kind $what 5000 64; done
+    for what in latency rate; do measure_polling $kind $what 5000 64; done
   done
-  measure polling rc rate 200 65536
+  measure_polling rc rate 200 65536
   measure latency -c RC -s 64 -n 1000
   measure latency -c UD -s 64 -n 1000
   measure rate -c RC -s 64 -n 5000

@@ -1,14 +1,19 @@
 // Sends messages from one adapter to another and back, or a stream of them one way, in one thread
 // that polls, and prints the microseconds that each took.
 //
-//   polling rc|ud latency|rate MESSAGES BYTES FIRST_DEVICE SECOND_DEVICE
+//   polling rc|ud latency|rate MESSAGES BYTES FIRST_DEVICE SECOND_DEVICE [thread]
+//
+// With `thread`, the process has a second one, which sleeps: calls to the kernel cost such a
+// process more.
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { kWindow = 64, kHeader = 40, kGidIndex = 1, kKey = 0x11111111, kFirstNumber = 1000 };
 
@@ -141,6 +146,11 @@ static void stream(struct side* sides, long messages) {
   }
 }
 
+static void* sleep_for_ever(void* unused) {
+  for (;;) pause();
+  return unused;
+}
+
 static double now_us(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -148,7 +158,9 @@ static double now_us(void) {
 }
 
 int main(int argc, char** argv) {
-  must(argc == 7, "six arguments are needed");
+  must(argc == 7 || argc == 8, "six or seven arguments are needed");
+  pthread_t sleeper;
+  if (argc == 8) must(pthread_create(&sleeper, NULL, sleep_for_ever, NULL) == 0, argv[7]);
   struct side sides[2] = {0};
   for (int i = 0; i < 2; ++i) {
     sides[i].is_datagram = strcmp(argv[1], "ud") == 0;
