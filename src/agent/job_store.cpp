@@ -1,6 +1,6 @@
 #include "agent/job_store.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -227,7 +227,7 @@ Result<engine::FetchedVersion> JobStore::get_usable(const Check& check) {
 
 // What the first agent has noted counts for all.
 Status JobStore::put_last_what_is_doubted(engine::Inventory& inventory,
-                                          std::string& reasons) const {
+                                          std::vector<std::string>& reasons) const {
   std::vector<std::uint64_t> trusted(inventory.versions.size(), 1);
   for (std::size_t i = 0; i < trusted.size(); ++i) {
     const engine::StoredVersion& one = inventory.versions[i];
@@ -243,10 +243,10 @@ Status JobStore::put_last_what_is_doubted(engine::Inventory& inventory,
       sorted, [](const engine::StoredVersion& one) { return one.manifest.has_value(); });
   for (engine::StoredVersion& one : last) {
     if (is_other) {
-      reasons += fmt::format(
+      reasons.push_back(fmt::format(
           "version {0}: the job failed soon after it, so an older one is taken if there is one; "
-          "'diapause restart {1} {0}' takes it all the same\n",
-          one.id.number, context_->job);
+          "'diapause restart {1} {0}' takes it all the same",
+          one.id.number, context_->job));
     }
     sorted.push_back(std::move(one));
   }
@@ -271,8 +271,8 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
   const double asked_s = sys::monotonic_s();
   DIAPAUSE_TRY_ASSIGN(engine::Inventory inventory, engine::take_inventory(*context_));
   const engine::Phase listing = engine::make_phase("inventory", asked_s, sys::monotonic_s());
-  std::string reasons;
-  if (inventory.unread) reasons += inventory.unread->message + "\n";
+  std::vector<std::string> reasons;
+  if (inventory.unread) reasons.push_back(inventory.unread->message);
   bool is_any = false;
   if (!version) DIAPAUSE_TRY(put_last_what_is_doubted(inventory, reasons));
   for (engine::StoredVersion& candidate : inventory.versions) {
@@ -287,8 +287,9 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
       fetch_.emplace(*context_, candidate, purpose);
       auto fetched = get_usable(check);
       if (fetched) {
-        if (!reasons.empty() && context_->rank() == 0) context_->log(Severity::warning, reasons);
-        passed_over_ = std::move(reasons);
+        if (!reasons.empty() && context_->rank() == 0)
+          context_->log(Severity::warning, fmt::format("{}", fmt::join(reasons, "\n")));
+        passed_over_ = fmt::format("{}", fmt::join(reasons, "; "));
         fetched_ = candidate.id;
         fetched->phases.insert(fetched->phases.begin(), listing);
         return fetched;
@@ -298,10 +299,11 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
       if (code == Code::again || code == Code::memory) return fail(std::move(fetched.error()));
       why = fetched.error().message;
     }
-    reasons += fmt::format("version {}: {}\n", candidate.id.number, why);
+    reasons.push_back(fmt::format("version {}: {}", candidate.id.number, why));
   }
   if (is_any || inventory.unread)
-    return fail(Code::corrupt, "nothing of the job can be restored:\n" + reasons);
+    return fail(Code::corrupt,
+                fmt::format("nothing of the job can be restored:\n{}", fmt::join(reasons, "\n")));
   return fail(Code::not_found, fmt::format("there are no checkpoints of '{}' yet", context_->job));
 }
 

@@ -122,7 +122,8 @@ class JobStore {
                        capture::BlockSource& source, const Incremental& incremental,
                        store::Slot slot);
   // Puts versions in doubt behind the others.
-  Status put_last_what_is_doubted(engine::Inventory& inventory, std::string& reasons) const;
+  Status put_last_what_is_doubted(engine::Inventory& inventory,
+                                  std::vector<std::string>& reasons) const;
   // Returns a version whose images are looked for wherever they are held.
   Result<engine::FetchedVersion> get_usable(const Check& check);
   static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan,

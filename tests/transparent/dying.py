@@ -57,7 +57,9 @@ def dying(place, options):
     job = Job(place, "restart", "job")
     scenario.ends_well(job, job.output, begins_anywhere=True)
     _, history, _ = place.verb("history", "job")
-    must("went on from version 1" in history, history)
+    must("went on from version 1" in history and
+         "could not be had: version 2: the job failed soon after it" in history, history)
+    must("?" not in history, f"a reason has what cannot be printed in a line: {history}")
 
 
 TESTS = {"dying": dying}
