@@ -119,11 +119,9 @@ bool FtiRun::find() {
   next_version_ = (found ? found->version : job_->newest()) + 1;
   if (!found) {
     const bool should_be = status_ != 0;
-    if (should_be && world_rank_ == 0) {
-      std::fprintf(stderr,
-                   "fti: nothing is left of the execution %s to recover from: to begin anew, set "
-                   "failure = 0 in %s\n",
-                   execution_id_.c_str(), path_.c_str());
+    if (should_be) {
+      tell_why("nothing is left of the execution " + execution_id_ +
+               " to recover from: to begin anew, set failure = 0 in " + path_);
     }
     status_ = 0;
     return !should_be;
@@ -142,9 +140,16 @@ bool FtiRun::find_shared() {
   } catch (const std::exception& error) {
     why = error.what();
   }
-  if (rank_ == 0) std::fprintf(stderr, "fti: %s\n", why.c_str());
+  tell_why(why);
   status_ = 0;
   return false;
+}
+
+// Programs end after that, and launchers end the other ranks with the first: no rank leaves before
+// it is told.
+void FtiRun::tell_why(const std::string& why) const {
+  if (rank_ == 0) std::fprintf(stderr, "fti: %s\n", why.c_str());
+  MPI_Barrier(comm_);
 }
 
 void FtiRun::read_stored_names() {

@@ -104,6 +104,7 @@ class FtiRun {
   int take_shared(Copies& copies, int id);
   bool recovers_shared() const { return status_ == 3; }
   bool find_shared();
+  void tell_why(const std::string& why) const;
   std::vector<DatasetPart> parts(Copies& copies);
   void note_first();
   static Block placed(const FtiVariable& variable);
