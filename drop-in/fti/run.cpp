@@ -1,17 +1,21 @@
 #include "run.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include "../common/together.hpp"
 
 namespace diapause::drop_in {
 namespace {
+
+constexpr std::chrono::milliseconds kPassedOn(200);
 
 using Failure = std::runtime_error;
 
@@ -145,10 +149,14 @@ bool FtiRun::find_shared() {
   return false;
 }
 
-// Programs end after that, and launchers end the other ranks with the first: no rank leaves before
-// it is told.
+// Programs end after that, and launchers end the other ranks with the first. So no rank leaves
+// before it is told, and MPICH's has a moment to pass it on, which it forgets when a rank has
+// ended.
 void FtiRun::tell_why(const std::string& why) const {
-  if (rank_ == 0) std::fprintf(stderr, "fti: %s\n", why.c_str());
+  if (rank_ == 0) {
+    std::fprintf(stderr, "fti: %s\n", why.c_str());
+    std::this_thread::sleep_for(kPassedOn);
+  }
   MPI_Barrier(comm_);
 }
 
