@@ -73,7 +73,7 @@ struct SamplerState {
   const Profile& profile();
   void discover();
   void probe();
-  bool pause(double seconds);
+  void pause(double seconds);
   bool sample_where_marked(double until_s);
   void decide();
   Collector& decided() {
@@ -150,12 +150,10 @@ bool SamplerState::sample_where_marked(double until_s) {
   }
 }
 
-// Returns false if the thread is to end.
-bool SamplerState::pause(double seconds) {
+void SamplerState::pause(double seconds) {
   std::unique_lock lock(mutex);
   changed.wait_for(lock, std::chrono::duration<double>(std::max(seconds, 0.0)),
-                   [this] { return ends || is_hurried; });
-  return !ends;
+                   [this] { return is_hurried.load(); });
 }
 
 void SamplerState::discover() {
@@ -187,8 +185,8 @@ void SamplerState::probe() {
     if (probed_s >= std::min(std::max(kProbeS, 3 * undecided_s), kLongestProbeS)) return;
     if (probed_s >= kQuietS && probed_s < kProbeS && collector->needs_load()) {
       while (sys::monotonic_s() < now_s + kProbePeriodS) continue;
-    } else if (!pause(kProbePeriodS)) {
-      return;
+    } else {
+      pause(kProbePeriodS);
     }
     const std::lock_guard lock(mutex);
     collector->collect(sys::monotonic_s());
