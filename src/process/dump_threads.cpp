@@ -1,6 +1,5 @@
 // Dumps the threads of a frozen process.
 #include <fmt/core.h>
-#include <linux/futex.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 
 #include "process/dump_parts.hpp"
 #include "process/schedule.hpp"
@@ -16,62 +14,24 @@
 namespace diapause::process {
 namespace {
 
-// Returns how many nanoseconds a call was to last according to its arguments, or kForever if it was
-// to last until something happens. Returns nothing if that cannot be found out.
-constexpr std::uint64_t kForever = ~std::uint64_t{0};
-std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call,
-                                            const Registers& registers) {
-  const auto time_at = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
-    timespec length{};
-    if (!read_memory(process, address, std::as_writable_bytes(std::span(&length, 1))))
-      return std::nullopt;
-    return static_cast<std::uint64_t>(length.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(length.tv_nsec);
-  };
-  switch (call) {
-    case SYS_nanosleep:
-      return time_at(registers.rdi);
-    case SYS_clock_nanosleep:
-      return time_at(registers.rdx);
-    case SYS_poll: {
-      const auto milliseconds = static_cast<std::int32_t>(registers.rdx);
-      return milliseconds < 0 ? kForever : static_cast<std::uint64_t>(milliseconds) * 1'000'000;
-    }
-    case SYS_futex:
-      // Only FUTEX_WAIT takes a length of time. Other operations name the time at which they end,
-      // and are made again unchanged.
-      return (registers.rsi & FUTEX_CMD_MASK) == FUTEX_WAIT ? time_at(registers.r10) : kForever;
-    default:
-      return std::nullopt;
-  }
-}
-
 // Turns a call whose end time only the kernel knows into one that can be begun anew.
 void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThread& thread,
                     Registers& registers, Thread& to) {
   if (!is_until_time_of_kernel(registers)) return;
-  const auto length_ns = length_of_call(frozen.here, thread.call, registers);
-  if (!length_ns) {
+  if (!thread.end_ns) {
     work.refuse(
         frozen.status,
         fmt::format("is in a call (thread {}) whose rest cannot be found out", thread.name.thread));
     return;
   }
   registers.orig_rax = static_cast<std::uint64_t>(thread.call);
-  if (*length_ns == kForever) {
-    work.frozen.timed()[thread.name.here] = {registers.rsp, thread.call, 0};
+  if (*thread.end_ns == kForever) {
     wind_back(registers);
     return;
   }
   to.timed_call = thread.call;
   const std::uint64_t now_ns = work.frozen.monotonic_ns();
-  std::uint64_t end_ns = thread.call_end_ns;
-  if (end_ns == 0) {
-    const bool is_known = thread.slept_since_ns != 0 && thread.slept_since_ns < now_ns;
-    end_ns = (is_known ? thread.slept_since_ns : now_ns) + *length_ns;
-  }
-  to.left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
-  work.frozen.timed()[thread.name.here] = {registers.rsp, thread.call, end_ns};
+  to.left_ns = *thread.end_ns > now_ns ? *thread.end_ns - now_ns : 0;
 }
 
 // Makes the thread itself do the system calls for what no other thread can ask the kernel: its

@@ -369,6 +369,28 @@ Status FrozenJob::await_threads(FrozenProcess& process, std::vector<pid_t> threa
   return {};
 }
 
+// Notes until when a call goes on whose end only the kernel knows, also for the next freeze: the
+// kernel then tells only that it has begun the call anew.
+void FrozenJob::note_end(pid_t process, FrozenThread& thread) {
+  if (thread.call == SYS_restart_syscall) {
+    const auto known = timed_->find(thread.name.here);
+    if (known != timed_->end() && known->second.stack == thread.registers.rsp) {
+      thread.call = known->second.call;
+      thread.end_ns = known->second.end_ns;
+      return;
+    }
+    std::array<std::byte, 9> code{};
+    const bool is_read{read_any_memory(process, thread.registers.rip - code.size(), code)};
+    thread.call = is_read ? number_before_call(code) : -1;
+  }
+  const auto length_ns = length_of_call(process, thread.call, thread.registers);
+  if (!length_ns) return;
+  const bool is_known = thread.slept_since_ns != 0 && thread.slept_since_ns < monotonic_ns_;
+  const std::uint64_t since_ns = is_known ? thread.slept_since_ns : monotonic_ns_;
+  thread.end_ns = *length_ns == kForever ? kForever : since_ns + *length_ns;
+  (*timed_)[thread.name.here] = {thread.registers.rsp, thread.call, *thread.end_ns};
+}
+
 Status FrozenJob::look(FrozenProcess& process) {
   DIAPAUSE_TRY_ASSIGN(process.status, status_of(fmt::format("/proc/{}", process.here)));
   std::ranges::sort(process.threads, {}, [&](const FrozenThread& one) {
@@ -394,16 +416,7 @@ Status FrozenJob::look(FrozenProcess& process) {
       const std::uint64_t waited_ns = monotonic_ns_ - thread.slept_since_ns;
       thread.rest = rest_of_wait(process.here, thread.call, thread.registers, waited_ns);
     }
-    if (thread.call != SYS_restart_syscall) continue;
-    const auto known = timed_->find(thread.name.here);
-    if (known != timed_->end() && known->second.stack == thread.registers.rsp) {
-      thread.call = known->second.call;
-      thread.call_end_ns = known->second.end_ns;
-      continue;
-    }
-    std::array<std::byte, 9> code{};
-    const bool is_read{read_any_memory(process.here, thread.registers.rip - code.size(), code)};
-    thread.call = is_read ? number_before_call(code) : -1;
+    if (is_timed) note_end(process.here, thread);
   }
   return {};
 }

@@ -26,7 +26,7 @@ namespace diapause::process {
 struct TimedCall {
   std::uint64_t stack = 0;  // pointer, by which the same call is known again
   std::int64_t call = -1;
-  std::uint64_t end_ns = 0;  // by CLOCK_MONOTONIC; 0 if it is not known
+  std::uint64_t end_ns = 0;  // by CLOCK_MONOTONIC, or kForever
 };
 using TimedCalls = std::map<pid_t, TimedCall>;
 
@@ -41,10 +41,12 @@ struct FrozenThread {
   std::uint64_t section = 0;
   SequenceArea sequence;
   std::uint64_t slept_since_ns = 0;  // by CLOCK_MONOTONIC; 0 if it is not known
-  std::uint64_t call_end_ns = 0;     // end of a call that was begun anew; 0 if it is not known
-  std::optional<Rest> rest;          // for a call that is made again
-  bool is_known = false;             // its registers and mask were read
-  bool is_touched = false;           // its registers are not those any more
+  // End of a call until a time that only the kernel knows, by CLOCK_MONOTONIC, or kForever. It is
+  // not known for all such calls.
+  std::optional<std::uint64_t> end_ns;
+  std::optional<Rest> rest;  // for a call that is made again
+  bool is_known = false;     // its registers and mask were read
+  bool is_touched = false;   // its registers are not those any more
 };
 
 // Says why the kernel shows a process to nobody else, and what to do.
@@ -117,6 +119,7 @@ class FrozenJob {
   Result<bool> stop_new(Attacher& attacher, pid_t process, const ProcStatus& status);
   static Status await_threads(FrozenProcess& process, std::vector<pid_t> threads);
   Status look(FrozenProcess& process);
+  void note_end(pid_t process, FrozenThread& thread);
   Status put_back(FrozenProcess& process);
   Status put_back_all();
   Status untie();

@@ -1,5 +1,6 @@
 #include "process/waits.hpp"
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -55,6 +56,34 @@ std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registe
   const std::uint64_t left_ns =
       less(static_cast<std::uint64_t>(milliseconds) * kMillisecond, waited_ns);
   return Rest{wait->argument, (left_ns + kMillisecond - 1) / kMillisecond};
+}
+
+std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call,
+                                            const Registers& registers) {
+  const auto time_at = [&](std::size_t argument) -> std::optional<std::uint64_t> {
+    timespec length{};
+    if (!read_memory(process, argument_of(registers, argument),
+                     std::as_writable_bytes(std::span(&length, 1))))
+      return std::nullopt;
+    return static_cast<std::uint64_t>(length.tv_sec) * kSecond +
+           static_cast<std::uint64_t>(length.tv_nsec);
+  };
+  switch (call) {
+    case SYS_nanosleep:
+      return time_at(0);
+    case SYS_clock_nanosleep:
+      return time_at(2);
+    case SYS_poll: {
+      const auto milliseconds = static_cast<std::int32_t>(argument_of(registers, 2));
+      return milliseconds < 0 ? kForever : static_cast<std::uint64_t>(milliseconds) * kMillisecond;
+    }
+    case SYS_futex:
+      // Only FUTEX_WAIT takes a length of time. Other operations name the time at which they end,
+      // and are made again unchanged.
+      return (argument_of(registers, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT ? time_at(3) : kForever;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace diapause::process

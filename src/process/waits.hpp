@@ -1,5 +1,5 @@
-// Shortens calls that wait. If a thread is stopped in such a call, the call is made again, and must
-// then wait only for the rest of its time.
+// Knows how long calls wait, and shortens them. If a thread is stopped in such a call, the call is
+// made again, and must then wait only for the rest of its time.
 #pragma once
 
 #include <sys/types.h>
@@ -22,5 +22,13 @@ struct Rest {
 // the call waits for ever, or if its time cannot be changed.
 std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registers& registers,
                                  std::uint64_t waited_ns);
+
+inline constexpr std::uint64_t kForever = ~std::uint64_t{0};
+
+// Returns how many nanoseconds a call until a time that only the kernel knows was to last according
+// to its arguments, or kForever if it was to last until something happens. Returns nullopt if that
+// cannot be found out.
+std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call,
+                                            const Registers& registers);
 
 }  // namespace diapause::process

@@ -1,0 +1,88 @@
+#include "process/freeze.hpp"
+
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <functional>
+#include <vector>
+
+namespace diapause::process {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// A job of one process beside process 1. Null if this machine allows no namespaces.
+class OneProcess {
+ public:
+  explicit OneProcess(const std::function<void()>& work) {
+    std::array<int, 2> ready{};
+    EXPECT_EQ(::pipe(ready.data()), 0);
+    first_ = static_cast<pid_t>(
+        ::syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0));
+    if (first_ == 0) {
+      const pid_t child = ::fork();
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // its child ends with it
+      if (child == 0) {
+        work();
+        ::_exit(0);
+      }
+      (void)!::write(ready[1], "x", 1);
+      for (;;) ::pause();
+    }
+    ::close(ready[1]);
+    char word = 0;
+    (void)!::read(ready[0], &word, 1);
+    ::close(ready[0]);
+  }
+  OneProcess(const OneProcess&) = delete;
+  OneProcess& operator=(const OneProcess&) = delete;
+  ~OneProcess() {
+    if (first_ <= 0) return;
+    ::kill(first_, SIGKILL);
+    ::waitpid(first_, nullptr, 0);
+  }
+  pid_t first() const { return first_; }
+  pid_t process() const {
+    const std::vector<pid_t> all = processes_with(first_).value();
+    const auto other = std::ranges::find_if(all, [&](pid_t one) { return one != first_; });
+    return other == all.end() ? 0 : *other;
+  }
+
+ private:
+  pid_t first_ = 0;
+};
+
+// A freeze interrupts the call, and the kernel then says only that it has begun it anew.
+TEST(Freeze, KnowsWhenACallEndsThatAFreezeHasInterruptedBefore) {
+  const OneProcess job([] {
+    const timespec length{1000, 0};
+    ::nanosleep(&length, nullptr);
+  });
+  if (job.first() < 0) GTEST_SKIP() << "no namespaces";
+  ::usleep(100'000);
+  TimedCalls timed;
+  std::array<std::uint64_t, 2> ends{};
+  for (std::uint64_t& end_ns : ends) {
+    auto frozen = FrozenJob::freeze(job.first(), timed, false);
+    ASSERT_TRUE(frozen) << frozen.error().message;
+    const FrozenThread& thread = frozen->processes().at(0).leader();
+    ASSERT_EQ(thread.call, SYS_clock_nanosleep);  // as the C library has it
+    end_ns = thread.end_ns.value_or(0);
+    ASSERT_TRUE(frozen->thaw());
+    ::usleep(300'000);
+  }
+  EXPECT_NEAR(static_cast<double>(ends[0]), static_cast<double>(monotonic_ns() + 1000 * kSecond),
+              static_cast<double>(5 * kSecond));
+  EXPECT_EQ(ends[0], ends[1]);
+}
+
+}  // namespace
+}  // namespace diapause::process
