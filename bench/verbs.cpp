@@ -9,12 +9,15 @@
 // those of a whole message.
 #include <dlfcn.h>
 #include <fmt/core.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -160,6 +163,20 @@ double compare(const std::string& what, Loop& with, Loop& without) {
   return more;
 }
 
+// Begins the thread of the library as an agent does from outside.
+Status wake(std::span<const fabric::Sleeper> sleepers) {
+  constexpr int kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                         CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  for (const fabric::Sleeper& one : sleepers) {
+    auto* const id = reinterpret_cast<std::atomic<pid_t>*>(one.id_at);
+    if (*id != 0) continue;
+    must(::clone(reinterpret_cast<int (*)(void*)>(one.entry), reinterpret_cast<void*>(one.stack),
+                 kFlags, nullptr, id, one.thread_area, id) > 0,
+         "the thread of the library cannot be begun");
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -171,7 +188,7 @@ int main(int count, char** words) {
   const double first = compare("reliable", reliable, bare_reliable);
   const double second = compare("datagrams", datagrams, bare_datagrams);
   fabric::Board board;
-  fabric::Pause pause(fabric::gather_alone, board);
+  fabric::Pause pause(fabric::gather_alone, wake, board);
   const pid_t own = ::getpid();
   Status passed = pause.begin(std::span(&own, 1));
   if (passed) passed = pause.end();

@@ -115,8 +115,9 @@ Result<fabric::Board> offer_verbs() {
 }
 
 // Lets a restored job have the adapters of its machines. All agents call it together.
-Status give_adapters(const process::Keeper& keeper, Team* team, fabric::Board& board) {
-  fabric::Pause verbs(gather_of(team), board);
+Status give_adapters(const process::Keeper& keeper, Team* team, process::TimedCalls& timed,
+                     fabric::Board& board) {
+  fabric::Pause verbs(gather_of(team), wake_in(keeper.process(), timed), board);
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(keeper.process()));
   DIAPAUSE_TRY(verbs.take_over(processes));
   Status connected = verbs.end();
@@ -351,7 +352,7 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
   }
   if (behind != nullptr && !behind->is_filling()) note->remove();
   DIAPAUSE_TRY(keeper.begin(stored.job.command));
-  DIAPAUSE_TRY(give_adapters(keeper, team, ground.board));
+  DIAPAUSE_TRY(give_adapters(keeper, team, *timed, ground.board));
   std::vector<std::string> files = stored.job.file_patterns;
   return Restored{std::move(image),  std::move(keeper),     std::move(behind),
                   std::move(*timed), std::move(relocation), std::move(files)};

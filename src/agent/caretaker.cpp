@@ -10,6 +10,7 @@
 
 #include "agent/course.hpp"
 #include "agent/images.hpp"
+#include "process/begin_again.hpp"
 #include "process/contents.hpp"
 #include "sys/process.hpp"
 #include "sys/signals.hpp"
@@ -78,6 +79,15 @@ fabric::Gather gather_of(Team* team) {
     team->set_patience(before == fabric::Before::step ? Team::Patience::verbs
                                                       : Team::Patience::brief);
     return team->gather(own, mine);
+  };
+}
+
+fabric::Wake wake_in(pid_t first, process::TimedCalls& timed) {
+  return [first, &timed](std::span<const fabric::Sleeper> sleepers) {
+    std::vector<process::LeftBehind> threads;
+    for (const fabric::Sleeper& one : sleepers)
+      threads.push_back({one.process, one.entry, one.stack, one.thread_area, one.id_at});
+    return process::begin_again(first, timed, threads);
   };
 }
 

@@ -36,6 +36,10 @@ struct Environment {
   fabric::Board& board;                   // for processes that begin to use verbs
 };
 
+// Returns how a pause of this agent wakes threads of the job with process `first`. `timed` must
+// outlive it.
+fabric::Wake wake_in(pid_t first, process::TimedCalls& timed);
+
 // Returns how a pause of this agent communicates with those of the others. `team` is null if there
 // are none, and must otherwise outlive it.
 fabric::Gather gather_of(Team* team);
@@ -47,7 +51,8 @@ class Caretaker {
         references_(environment.store.referenced_files()),
         increments_(environment.store.audit_percent()),
         last_(environment.store),
-        verbs_(gather_of(environment.team), environment.board) {}
+        verbs_(gather_of(environment.team), wake_in(environment.keeper.process(), timed_),
+               environment.board) {}
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }

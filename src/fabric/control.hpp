@@ -28,6 +28,16 @@ enum class Step : std::uint32_t {
   go_on,    // threads go on
 };
 
+// Where the thread begins again that waits in a process for the agent. It ends whenever no pause is
+// under way: a program that has one thread keeps to one, in whose calls the kernel has less to do.
+// These are addresses in the process.
+struct Listener {
+  std::atomic<std::uint64_t> entry{0};  // a function that takes nothing; 0: the thread never ends
+  std::uint64_t stack = 0;              // the place of that function's return address
+  std::uint64_t thread_area = 0;        // thread-local storage
+  std::uint64_t id_at = 0;              // the thread's id; 0 there says that it has ended
+};
+
 // The state of a process, by the last step that it has done, as far as the agent must know it after
 // a restart.
 struct Page {
@@ -42,6 +52,7 @@ struct Page {
   std::uint64_t published = 0;            // records from kPageSize on
   std::uint64_t given = 0, given_at = 0;  // records of all processes, and where they begin
   char problem[1024] = {};                // the text of the failure
+  Listener listener;                      // all 0 in processes of older versions
 };
 static_assert(sizeof(Page) <= kPageSize);
 

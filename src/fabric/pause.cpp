@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -129,7 +130,32 @@ void Pause::ask(Member& member, Step step) {
   sys::wake_all(member.page->request);
 }
 
-Status Pause::answer_of(Member& member, double end_s) {
+// Returns whether the thread of a member has ended and left a request unanswered. One that has
+// answered may end at any time.
+bool Pause::sleeps(const Member& member) {
+  const Listener& listener = member.page->listener;
+  if (listener.entry.load() == 0) return false;
+  std::uint32_t id = 1;
+  iovec here{&id, sizeof id}, there{reinterpret_cast<void*>(listener.id_at), sizeof id};
+  if (::process_vm_readv(member.process, &here, 1, &there, 1, 0) != sizeof id || id != 0)
+    return false;
+  return member.page->answer.load() != member.page->request.load();
+}
+
+Status Pause::wake(std::span<const Member> members) {
+  std::vector<Sleeper> sleepers;
+  for (const Member& one : members) {
+    const Listener& listener = one.page->listener;
+    if (!sleeps(one)) continue;
+    sleepers.push_back(
+        {one.process, listener.entry.load(), listener.stack, listener.thread_area, listener.id_at});
+  }
+  return sleepers.empty() ? Status{} : wake_(sleepers);
+}
+
+// A thread that was just about to end when it was asked has ended by the next look. Nobody who
+// sleeps has something to let go on.
+Status Pause::answer_of(Member& member, Step step, double end_s) {
   for (;;) {
     const std::uint32_t answer = member.page->answer.load();
     if (answer == member.page->request.load()) break;
@@ -139,6 +165,9 @@ Status Pause::answer_of(Member& member, double end_s) {
                                            member.page->owner));
     }
     sys::wait_while(member.page->answer, answer, 0.1);
+    if (!sleeps(member)) continue;
+    if (step == Step::go_on) return {};
+    DIAPAUSE_TRY(wake(std::span(&member, 1)));
   }
   if (member.page->code == 0) return {};
   const std::string problem(member.page->problem,
@@ -151,9 +180,10 @@ Status Pause::answer_of(Member& member, double end_s) {
 Status Pause::ask_all(Step step, double at_most_s) {
   Status result;
   for (Member& one : members_) ask(one, step);
+  if (step != Step::go_on) DIAPAUSE_TRY(wake(members_));
   const double end_s = sys::monotonic_s() + at_most_s;
   for (Member& one : members_) {
-    Status answered = answer_of(one, end_s);
+    Status answered = answer_of(one, step, end_s);
     if (result && !answered) result = std::move(answered);
   }
   return result;

@@ -26,6 +26,14 @@ using Gather =
 // Of an agent that has no others.
 Result<std::vector<ByteVector>> gather_alone(const Status& own, ByteView mine, Before before);
 
+// What a listener of control.hpp has left behind in a process.
+struct Sleeper {
+  pid_t process = 0;
+  std::uint64_t entry = 0, stack = 0, thread_area = 0, id_at = 0;
+};
+// Begins these threads again, which have ended.
+using Wake = std::function<Status(std::span<const Sleeper> sleepers)>;
+
 // No step of a pause takes an agent longer, in seconds.
 inline constexpr double kLongestStep_s = 60;
 
@@ -35,7 +43,8 @@ inline constexpr double kLongestStep_s = 60;
 class Pause {
  public:
   // `board` is that of this node. It must outlive the pause.
-  Pause(Gather gather, Board& board) : gather_(std::move(gather)), board_(board) {}
+  Pause(Gather gather, Wake wake, Board& board)
+      : gather_(std::move(gather)), wake_(std::move(wake)), board_(board) {}
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
   ~Pause() { abandon(); }
@@ -85,12 +94,15 @@ class Pause {
   Status find(std::span<const pid_t> processes);
   Status ask_all(Step step, double at_most_s);
   void ask(Member& member, Step step);
-  Status answer_of(Member& member, double end_s);
+  static bool sleeps(const Member& member);
+  Status wake(std::span<const Member> members);
+  Status answer_of(Member& member, Step step, double end_s);
   Result<std::vector<Record>> own_records() const;
   Status give_directory(const Status& own);
   void let_go();
 
   const Gather gather_;
+  const Wake wake_;
   Board& board_;
   std::vector<Member> members_;
   State state_ = State::idle;

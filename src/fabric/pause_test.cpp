@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
@@ -40,15 +41,19 @@ struct SharedDiaries {
   std::array<Diary, 4> of;
 };
 
+// Whether the thread that answers ends when there is nothing to do; here its process stops.
+enum class Listening : bool { always, when_woken };
+
 // A process of its own that answers its agent as one does that uses verbs.
 class User {
  public:
   // It publishes one record with this number, and fails at `fails_at` with Code::again.
-  User(SharedDiaries& all, Diary& diary, std::uint32_t number, Step fails_at = Step::none) {
+  User(SharedDiaries& all, Diary& diary, std::uint32_t number, Step fails_at = Step::none,
+       Listening listening = Listening::always) {
     std::array<int, 2> ready{};
     EXPECT_EQ(::pipe(ready.data()), 0);
     process_ = ::fork();
-    if (process_ == 0) live(all, diary, number, fails_at, ready[1]);
+    if (process_ == 0) live(all, diary, number, fails_at, listening, ready[1]);
     ::close(ready[1]);
     char word = 0;
     EXPECT_EQ(::read(ready[0], &word, 1), 1);
@@ -64,7 +69,7 @@ class User {
 
  private:
   [[noreturn]] static void live(SharedDiaries& all, Diary& diary, std::uint32_t number,
-                                Step fails_at, int ready) {
+                                Step fails_at, Listening listening, int ready) {
     const int memory = ::memfd_create(kMemoryName.data(), 0);
     Record record;
     record.kind = RecordKind::pair;
@@ -74,15 +79,26 @@ class User {
     Page& page = *new (mapped) Page;
     page.owner = static_cast<std::uint32_t>(::getpid());
     page.published = 1;
+    std::atomic<std::uint32_t> id{1};  // 0 stands for a thread that has ended
+    page.listener.id_at = reinterpret_cast<std::uint64_t>(&id);
+    page.listener.entry = listening == Listening::when_woken ? 1 : 0;
     if (::write(ready, "x", 1) != 1) ::_exit(1);
     for (std::uint32_t done = 0;;) {
       const std::uint32_t request = page.request.load();
       if (request == done) {
-        sys::wait_while(page.request, done, 1);
+        if (listening == Listening::always || page.is_stopped != 0) {
+          sys::wait_while(page.request, done, 1);
+          continue;
+        }
+        id = 0;
+        ::raise(SIGSTOP);
+        id = 1;
         continue;
       }
       const Step step{request & kStepMask};
       diary.entries[diary.count++] = {step, ++all.clock, page.given};
+      if (step == Step::stop) page.is_stopped = 1;
+      if (step == Step::go_on) page.is_stopped = 0;
       page.code = step == fails_at ? static_cast<std::uint32_t>(Code::again) : 0;
       std::strcpy(page.problem, "this one fails");
       done = request;
@@ -102,7 +118,7 @@ class Nodes {
       boards_[i] = Board::make().value();
       pauses_.push_back(std::make_unique<Pause>(
           [this, i](const Status& own, ByteView mine, Before) { return gather(i, own, mine); },
-          boards_[i]));
+          [this](std::span<const Sleeper> sleepers) { return wake(sleepers); }, boards_[i]));
     }
   }
 
@@ -117,6 +133,9 @@ class Nodes {
     note_failure(*std::ranges::max_element(arrived_), why);
     changed_.notify_all();
   }
+  // No thread can be woken from here on.
+  void sleep_for_good() { can_wake_ = false; }
+  std::size_t woken() const { return woken_; }
   // This node hears of a failure in its next gathering but `after`. The others do not, and have
   // done their next step by then.
   void mislead(std::size_t node, int after) { misled_ = {node, after}; }
@@ -135,6 +154,13 @@ class Nodes {
     if (failed_round_ != kNone) return;
     failed_round_ = round;
     failure_ = why;
+  }
+
+  Status wake(std::span<const Sleeper> sleepers) {
+    if (!can_wake_) return fail(Code::again, "a thread cannot be made");
+    for (const Sleeper& one : sleepers) ::kill(one.process, SIGCONT);
+    woken_ += sleepers.size();
+    return {};
   }
 
   Result<std::vector<ByteVector>> gather(std::size_t node, const Status& own, ByteView mine) {
@@ -169,6 +195,8 @@ class Nodes {
   static constexpr int kNone = 1 << 30;
   int failed_round_ = kNone;  // this gathering fails on all nodes, and so do those after it
   std::optional<Error> failure_;
+  bool can_wake_ = true;
+  std::atomic<std::size_t> woken_{0};
   std::optional<std::pair<std::size_t, int>> misled_;
   std::vector<Board> boards_;
   std::vector<std::unique_ptr<Pause>> pauses_;
@@ -183,9 +211,10 @@ class Pauses : public ::testing::Test {
   }
   ~Pauses() override { ::munmap(diaries_, sizeof(SharedDiaries)); }
 
-  std::unique_ptr<User> make_user(std::size_t index, Step fails_at = Step::none) {
+  std::unique_ptr<User> make_user(std::size_t index, Step fails_at = Step::none,
+                                  Listening listening = Listening::always) {
     return std::make_unique<User>(*diaries_, diaries_->of[index],
-                                  static_cast<std::uint32_t>(100 + index), fails_at);
+                                  static_cast<std::uint32_t>(100 + index), fails_at, listening);
   }
   std::vector<Step> steps_of(std::size_t user) const {
     std::vector<Step> steps;
@@ -246,6 +275,39 @@ TEST_F(Pauses, DoEachStepOnAllNodesBeforeTheNext) {
     EXPECT_GT(entry(0, step).when, entry(1, step - 1).when);
     EXPECT_GT(entry(1, step).when, entry(0, step - 1).when);
   }
+}
+
+// Now and then the thread ends just as it is asked. When it ends after the last step, nobody wakes
+// it.
+TEST_F(Pauses, WakeThreadsThatHaveEnded) {
+  const auto first = make_user(0, Step::none, Listening::when_woken), second = make_user(1);
+  Nodes nodes(1);
+  const std::array<pid_t, 2> processes{first->process(), second->process()};
+  for (int round = 1; round <= 50; ++round) {
+    diaries_->of[0].count = diaries_->of[1].count = 0;
+    EXPECT_TRUE(nodes.pause(0).begin(processes));
+    const std::size_t woken = nodes.woken();
+    EXPECT_TRUE(nodes.pause(0).end());
+    EXPECT_EQ(nodes.woken(), woken);
+    EXPECT_EQ(steps_of(0), steps_of(1));
+    EXPECT_THAT(steps_of(0), ElementsAre(Step::stop, Step::drain, Step::close, Step::open,
+                                         Step::connect, Step::go_on));
+  }
+  EXPECT_GE(nodes.woken(), 50U);
+}
+
+TEST_F(Pauses, SayThatAThreadCannotBeWokenAndDoNotWaitForIt) {
+  const auto first = make_user(0, Step::none, Listening::when_woken), second = make_user(1);
+  Nodes nodes(1);
+  nodes.sleep_for_good();
+  const std::array<pid_t, 2> processes{first->process(), second->process()};
+  const auto begun = std::chrono::steady_clock::now();
+  const Status result = nodes.pause(0).begin(processes);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "a thread cannot be made");
+  nodes.begin_round();
+  EXPECT_TRUE(nodes.pause(0).end());
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
 TEST_F(Pauses, HoldNothingWhereNobodyUsesVerbs) {

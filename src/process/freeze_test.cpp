@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -9,10 +10,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <functional>
+#include <thread>
 #include <vector>
+
+#include "process/begin_again.hpp"
 
 namespace diapause::process {
 namespace {
@@ -82,6 +88,71 @@ TEST(Freeze, KnowsWhenACallEndsThatAFreezeHasInterruptedBefore) {
   EXPECT_NEAR(static_cast<double>(ends[0]), static_cast<double>(monotonic_ns() + 1000 * kSecond),
               static_cast<double>(5 * kSecond));
   EXPECT_EQ(ends[0], ends[1]);
+}
+
+// What a process and the test share.
+struct Board {
+  std::atomic<std::uint32_t> rounds{0};
+  std::atomic<std::uint64_t> entry{0}, stack{0}, thread_area{0}, id_at{0};
+};
+Board* board = nullptr;
+
+// Tells where it is to begin again, and ends for the kernel alone.
+[[noreturn]] void leave() {
+  std::uint64_t area = 0;
+  asm("mov %%fs:0, %0" : "=r"(area));
+  board->thread_area = area;
+  board->rounds = static_cast<std::uint32_t>(++errno);  // which is in that storage
+  for (;;) ::syscall(SYS_exit, 0);
+}
+
+TEST(BeginAgain, BeginsAThreadThatHasLeftItsStackBehind) {
+  void* const shared =
+      ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  board = new (shared) Board;
+  const OneProcess job([] {
+    std::thread([] {
+      std::uint64_t at = 0;
+      ::syscall(SYS_prctl, 40 /* PR_GET_TID_ADDRESS */, &at);
+      const auto frame = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+      board->stack = (frame & ~std::uint64_t{15}) - 8;
+      board->entry = reinterpret_cast<std::uint64_t>(&leave);
+      board->id_at = at;
+      leave();
+    }).detach();
+    for (;;) ::pause();
+  });
+  if (job.first() < 0) GTEST_SKIP() << "no namespaces";
+  const auto await_round = [](std::uint32_t round) {
+    for (int tries = 0; tries < 10'000 && board->rounds != round; ++tries) ::usleep(1000);
+    ASSERT_EQ(board->rounds, round);
+    ::usleep(50'000);  // until the thread has ended
+  };
+  const pid_t process = job.process();
+  TimedCalls timed;
+  for (std::uint32_t round = 1; round < 20; ++round) {
+    await_round(round);
+    const LeftBehind thread{process, board->entry, board->stack, board->thread_area, board->id_at};
+    const Status begun = begin_again(job.first(), timed, std::span(&thread, 1));
+    ASSERT_TRUE(begun) << begun.error().message;
+  }
+  await_round(20);
+  EXPECT_EQ(numbers_in("/proc/" + std::to_string(process) + "/task").value().size(), 1U);
+  ::munmap(shared, sizeof(Board));
+}
+
+TEST(BeginAgain, PassesOverAProcessThatHasEnded) {
+  const OneProcess job([] {
+    for (;;) ::pause();
+  });
+  if (job.first() < 0) GTEST_SKIP() << "no namespaces";
+  const pid_t process = job.process();
+  ::kill(process, SIGKILL);
+  ::usleep(100'000);
+  TimedCalls timed;
+  const LeftBehind thread{process, 1, 2, 3, 4096};
+  EXPECT_TRUE(begin_again(job.first(), timed, std::span(&thread, 1)));
 }
 
 }  // namespace

@@ -22,6 +22,16 @@ checkpoint() {
   return 1
 }
 
+# A program of one thread has one thread while no checkpoint is under way.
+see_threads() {
+  [ -n "$options" ] && return 0
+  for try in $(seq 50); do
+    [ "$(cat /proc/[0-9]*/status | awk '/^Name:/ {name = $2} /^Threads:/ && name == "exchange" && $2 > many {many = $2} END {print many + 0}')" -le 1 ] && return 0
+    sleep 0.1
+  done
+  fail "the program has got another thread"
+}
+
 cat >/run/on_both_nodes <<END
 program="$programs/exchange $messages"
 \$program rxe0 at 7777 $options &
@@ -43,6 +53,7 @@ for round in $(seq "$rounds"); do
     sleep 0.$((RANDOM % 5))$((RANDOM % 10))
     checkpoint || break
     taken=$((taken + 1))
+    see_threads
   done
   kill -0 "$job" 2>/dev/null || break
   pkill -KILL -x exchange || break

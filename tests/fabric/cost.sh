@@ -31,7 +31,8 @@ measure() {
   echo "$*: without $(LD_LIBRARY_PATH=$libraries "$@")"
 }
 
-# The library has a thread of its own, so this measures also a program that has a second one without the library.
+# The library has a thread during checkpoints, after which the C library takes a process for one of several threads. So this measures
+# also a program that has a second thread, without the library.
 measure_polling() {
   measure polling "$@"
   echo "polling $*: with_thread $(polling "$@" thread)"

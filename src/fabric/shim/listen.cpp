@@ -1,10 +1,14 @@
-// The thread that waits for the agent of the job.
+// The thread that does what the agent of the job asks for. It is there only during a pause:
+// whenever there is nothing to do, it ends for the kernel alone. Its stack and what the C library
+// knows of it stay, and the agent begins it there again.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,6 +76,14 @@ std::optional<Shared> read_shared(const std::string& path) {
   return is_one ? std::optional(std::move(shared)) : std::nullopt;
 }
 
+// Signals are for the program's threads, but those that the C library sends to all.
+sigset_t block_signals() {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  return before;
+}
+
 }  // namespace
 
 Gate& Gate::of_process() { return Shim::get().gate; }
@@ -120,9 +132,7 @@ Status Shim::begin_to_listen() {
   page_ = new (mapped) Page;
   page_->owner = static_cast<std::uint32_t>(::getpid());
   learn();
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's threads
+  const sigset_t before = block_signals();
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -160,20 +170,43 @@ void Shim::learn() {
 }
 
 void* Shim::listen(void* shim) {
-  static_cast<Shim*>(shim)->serve();
-  return nullptr;
+  Shim& self = *static_cast<Shim*>(shim);
+  self.tell_where_to_begin(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
+  self.serve();
 }
 
+void Shim::listen_again() {
+  block_signals();
+  get().serve();
+}
+
+// What lies above `stack` stays as it is. The thread never ends if the kernel does not tell where
+// the C library looks for its id.
+void Shim::tell_where_to_begin(std::uint64_t stack) {
+  Listener& listener = page_->listener;
+  std::uint32_t* id = nullptr;
+  if (::prctl(PR_GET_TID_ADDRESS, &id) != 0 || id == nullptr ||
+      *id != static_cast<std::uint32_t>(::gettid()))
+    return;
+  listener.id_at = reinterpret_cast<std::uint64_t>(id);
+  asm("mov %%fs:0, %0" : "=r"(listener.thread_area));
+  listener.stack = (stack & ~std::uint64_t{15}) - sizeof(void*);
+  listener.entry.store(reinterpret_cast<std::uint64_t>(&listen_again));
+}
+
+// A request that comes while the thread ends is found when it begins again.
 void Shim::serve() {
   std::uint32_t done = page_->answer.load();
   for (;;) {
     const std::uint32_t request = page_->request.load();
-    if (request == done) {
+    if (request != done) {
+      perform(request);
+      done = request;
+    } else if (page_->listener.entry == 0 || page_->is_stopped != 0) {
       sys::wait_while(page_->request, done, kListenWait_s);
-      continue;
+    } else {
+      ::syscall(SYS_exit, 0);
     }
-    perform(request);
-    done = request;
   }
 }
 

@@ -62,7 +62,8 @@ class Shim {
   Set<QueuePair> pairs;
   Set<Handle> handles;
 
-  // From the first device on, a thread waits for the agent. Does nothing if it is there.
+  // From the first device on, the agent can ask a thread for what follows. Does nothing if that is
+  // so.
   Status begin_to_listen();
 
   // These are the steps of control.hpp. Only that thread may call them.
@@ -79,7 +80,9 @@ class Shim {
   static void forget_in_child();
   void learn();
   static void* listen(void* shim);
-  void serve();
+  [[noreturn]] static void listen_again();
+  void tell_where_to_begin(std::uint64_t stack);
+  [[noreturn]] void serve();
   void perform(std::uint32_t request);
   Status perform(Step step);
   Status publish();

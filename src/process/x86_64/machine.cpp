@@ -95,6 +95,18 @@ Registers registers_for_call(const Call& call, std::uint64_t instruction, Regist
   return base;
 }
 
+Registers registers_to_begin_with(std::uint64_t entry, std::uint64_t stack,
+                                  std::uint64_t thread_area, Registers base) {
+  constexpr std::uint64_t kDirection = 1 << 10;  // functions find this flag cleared
+  base.rip = entry;
+  base.rsp = stack;
+  base.rbp = 0;
+  base.fs_base = thread_area;
+  base.eflags &= ~kDirection;
+  base.orig_rax = kNoCall;
+  return base;
+}
+
 std::int64_t result_of(const Registers& registers) {
   return static_cast<std::int64_t>(registers.rax);
 }

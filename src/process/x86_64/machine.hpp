@@ -44,6 +44,10 @@ std::uint64_t calls_left(const Registers& registers);
 
 // Makes a thread ready to do one call with the instruction at `instruction`.
 Registers registers_for_call(const Call& call, std::uint64_t instruction, Registers base);
+// Makes a thread ready to begin with the function at `entry`, which takes nothing. At `stack` is
+// its return address.
+Registers registers_to_begin_with(std::uint64_t entry, std::uint64_t stack,
+                                  std::uint64_t thread_area, Registers base);
 std::int64_t result_of(const Registers& registers);
 // Returns where in `code` such an instruction is, or npos.
 std::size_t find_call_instruction(ByteView code);
