@@ -322,7 +322,8 @@ void Caretaker::tell_which_files_are_cut(const process::Job& job) {
                   std::ranges::count_if(job.memories, is_cut), first->path));
 }
 
-// Does what this agent does for a checkpoint. The job runs on after a failure, unless bytes that
+// Does what this agent does for a checkpoint. What a process holds that begins to use verbs
+// meanwhile is refused, but not the next time. The job runs on after a failure, unless bytes that
 // were taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
   // A node that is silent is noticed here. What comes before the job stands still may take long.
@@ -333,7 +334,11 @@ Result<Answer> Caretaker::take_part(Wish wish, int level) {
   DIAPAUSE_TRY(look_at_files());
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(environment_.keeper.process()));
   DIAPAUSE_TRY(verbs_.begin(processes));
-  return take_part_without_verbs(wish, level);
+  auto answer = take_part_without_verbs(wish, level);
+  if (answer || answer.error().code != Code::argument) return answer;
+  const auto now = process::processes_with(environment_.keeper.process());
+  if (now && verbs_.has_newcomer(*now)) answer.error().code = Code::again;
+  return answer;
 }
 
 // Lets what a checkpoint that failed still holds go on. All agents call it in a round of their own.

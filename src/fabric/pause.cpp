@@ -79,36 +79,55 @@ Result<std::vector<ByteVector>> gather_alone(const Status& own, ByteView mine, B
   return std::vector<ByteVector>{ByteVector(mine.begin(), mine.end())};
 }
 
-void Pause::let_go() {
-  for (const Member& one : members_) {
-    ::munmap(one.page, kPageSize);
-    ::close(one.memory);
-    ::close(one.handle);
-  }
+void Pause::let_go(const Member& member) {
+  ::munmap(member.page, kPageSize);
+  ::close(member.memory);
+  if (member.handle >= 0) ::close(member.handle);
+}
+
+void Pause::let_go_of_all() {
+  for (const Member& one : members_) let_go(one);
   members_.clear();
 }
 
+// Returns the process as a member if that is its memory. One that was forked from one that uses
+// verbs has inherited the descriptor.
+std::optional<Pause::Member> Pause::member_at(const std::string& path, pid_t process) {
+  Member member;
+  member.process = process;
+  member.memory = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (member.memory < 0) return std::nullopt;
+  member.page = map_page(member.memory);
+  if (member.page == nullptr) {
+    ::close(member.memory);
+    return std::nullopt;
+  }
+  if (member.page->owner == own_id_of(process))
+    member.handle = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  if (member.handle >= 0) return member;
+  let_go(member);
+  return std::nullopt;
+}
+
+bool Pause::has_newcomer(std::span<const pid_t> processes) const {
+  return std::ranges::any_of(processes, [&](pid_t process) {
+    if (std::ranges::find(members_, process, &Member::process) != members_.end()) return false;
+    return std::ranges::any_of(open_files_of(process).memories, [&](const std::string& path) {
+      const std::optional<Member> member = member_at(path, process);
+      if (member) let_go(*member);
+      return member.has_value();
+    });
+  });
+}
+
 Status Pause::find(std::span<const pid_t> processes) {
-  let_go();
+  let_go_of_all();
   std::string troubles;
   for (const pid_t process : processes) {
     const Open open = open_files_of(process);
     const std::size_t before = members_.size();
     for (const std::string& path : open.memories) {
-      Member member;
-      member.process = process;
-      member.memory = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-      if (member.memory < 0) continue;
-      member.page = map_page(member.memory);
-      // A process that was forked from one that uses verbs has inherited the descriptor.
-      const bool is_its_own = member.page != nullptr && member.page->owner == own_id_of(process);
-      member.handle = is_its_own ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1;
-      if (member.handle >= 0) {
-        members_.push_back(member);
-        continue;
-      }
-      if (member.page != nullptr) ::munmap(member.page, kPageSize);
-      ::close(member.memory);
+      if (const auto member = member_at(path, process)) members_.push_back(*member);
     }
     const Way way = members_.size() > before ? Way::by_our_library : Way::otherwise;
     for (const std::string& device : open.devices) {
@@ -303,7 +322,7 @@ void Pause::forget() {
   if (holds()) board_.set_held(false);
   state_ = State::idle;
   broken_ = {};
-  let_go();
+  let_go_of_all();
 }
 
 std::string library_folder(const std::string& program) {

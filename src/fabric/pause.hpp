@@ -68,6 +68,8 @@ class Pause {
   bool abandon();
   // The processes are to end, and are not given anything back.
   void forget();
+  // Returns whether one of these processes has begun to use verbs since begin() looked.
+  bool has_newcomer(std::span<const pid_t> processes) const;
   // When the first thread was stopped, in seconds of sys::monotonic_s(); nothing if there are no
   // adapters to be held.
   std::optional<double> since_s() const {
@@ -88,6 +90,8 @@ class Pause {
     State state = State::idle;
     std::uint32_t members = 0;
   };
+  static std::optional<Member> member_at(const std::string& path, pid_t process);
+  static void let_go(const Member& member);
   Result<std::vector<Standing>> compare(const Status& own);
   Status agree(const Status& own);
   // Fails if the processes use what cannot be restored.
@@ -99,7 +103,7 @@ class Pause {
   Status answer_of(Member& member, Step step, double end_s);
   Result<std::vector<Record>> own_records() const;
   Status give_directory(const Status& own);
-  void let_go();
+  void let_go_of_all();
 
   const Gather gather_;
   const Wake wake_;

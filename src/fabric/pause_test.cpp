@@ -310,6 +310,18 @@ TEST_F(Pauses, SayThatAThreadCannotBeWokenAndDoNotWaitForIt) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
+TEST_F(Pauses, SeeWhoHasBegunToUseVerbsSince) {
+  const auto first = make_user(0);
+  Nodes nodes(1);
+  std::vector<pid_t> processes{first->process(), ::getpid()};
+  ASSERT_TRUE(nodes.pause(0).begin(processes));
+  EXPECT_FALSE(nodes.pause(0).has_newcomer(processes));
+  const auto second = make_user(1);
+  processes.push_back(second->process());
+  EXPECT_TRUE(nodes.pause(0).has_newcomer(processes));
+  EXPECT_TRUE(nodes.pause(0).end());
+}
+
 TEST_F(Pauses, HoldNothingWhereNobodyUsesVerbs) {
   Nodes nodes(2);
   for (const Status& one : nodes.all([&](std::size_t node) { return nodes.pause(node).begin({}); }))
