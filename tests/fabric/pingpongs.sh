@@ -17,6 +17,15 @@ where=
 export far=
 [ "$nodes" = 1 ] || { where="--emulated-nodes $nodes"; far='eval $DIAPAUSE_RUN_ON node1'; }
 
+# Prints what adapters and programs say for themselves.
+tell_state() {
+  cat first
+  rdma resource show qp
+  grep -Hvx 0 /sys/class/infiniband/*/ports/1/hw_counters/* || true
+  ip neighbour
+  ps -eo pid,stat,wchan:20,time,args | grep "[i]bv_"
+}
+
 # Starts the job with so many messages, takes checkpoints, and kills it. Returns 1 if it had ended, on a computer that is too fast for these.
 kill_on_its_way() {
   rm -f go
@@ -31,8 +40,7 @@ kill_on_its_way() {
     if ! "$diapause" checkpoint pingpong >answer 2>&1; then
       cat answer
       grep -qE "no job|ended" answer && return 1
-      wait $job || true
-      cat first
+      tell_state
       exit 1
     fi
     cat answer
