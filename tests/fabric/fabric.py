@@ -111,7 +111,7 @@ def connections_of_nodes(arguments):
 def libfabric(arguments):
     """Ranks of Open MPI that use verbs by libfabric, and connect by rdma_cm."""
     output = run_script(arguments, "libfabric.sh", limit_s=STRESS_S, heat=arguments.heat,
-                        iterations=6000)
+                        iterations=24000)
     if "passed" not in output.splitlines():
         raise Failed(output)
 
