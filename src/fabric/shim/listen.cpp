@@ -27,7 +27,7 @@
 namespace diapause::fabric {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 constexpr double kListenWait_s = 3600;
 constexpr int kAgain_us = 1000;
 
