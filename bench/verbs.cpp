@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -164,14 +163,11 @@ double compare(const std::string& what, Loop& with, Loop& without) {
 }
 
 // Begins the thread of the library as an agent does from outside.
-Status wake(std::span<const fabric::Sleeper> sleepers) {
-  constexpr int kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                         CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-  for (const fabric::Sleeper& one : sleepers) {
-    auto* const id = reinterpret_cast<std::atomic<pid_t>*>(one.id_at);
-    if (*id != 0) continue;
+Status wake(std::span<const sys::EndedThread> sleepers) {
+  for (const sys::EndedThread& one : sleepers) {
+    auto* const id = reinterpret_cast<pid_t*>(one.id_at);
     must(::clone(reinterpret_cast<int (*)(void*)>(one.entry), reinterpret_cast<void*>(one.stack),
-                 kFlags, nullptr, id, one.thread_area, id) > 0,
+                 sys::kFlagsOfThread, nullptr, id, one.thread_area, id) > 0,
          "the thread of the library cannot be begun");
   }
   return {};

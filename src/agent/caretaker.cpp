@@ -83,10 +83,7 @@ fabric::Gather gather_of(Team* team) {
 }
 
 fabric::Wake wake_in(pid_t first, process::TimedCalls& timed) {
-  return [first, &timed](std::span<const fabric::Sleeper> sleepers) {
-    std::vector<process::LeftBehind> threads;
-    for (const fabric::Sleeper& one : sleepers)
-      threads.push_back({one.process, one.entry, one.stack, one.thread_area, one.id_at});
+  return [first, &timed](std::span<const sys::EndedThread> threads) {
     return process::begin_again(first, timed, threads);
   };
 }

@@ -162,7 +162,7 @@ bool Pause::sleeps(const Member& member) {
 }
 
 Status Pause::wake(std::span<const Member> members) {
-  std::vector<Sleeper> sleepers;
+  std::vector<sys::EndedThread> sleepers;
   for (const Member& one : members) {
     const Listener& listener = one.page->listener;
     if (!sleeps(one)) continue;
@@ -184,9 +184,11 @@ Status Pause::answer_of(Member& member, Step step, double end_s) {
                                            member.page->owner));
     }
     sys::wait_while(member.page->answer, answer, 0.1);
-    if (!sleeps(member)) continue;
-    if (step == Step::go_on) return {};
-    DIAPAUSE_TRY(wake(std::span(&member, 1)));
+    if (step != Step::go_on) {
+      DIAPAUSE_TRY(wake(std::span(&member, 1)));
+    } else if (sleeps(member)) {
+      return {};
+    }
   }
   if (member.page->code == 0) return {};
   const std::string problem(member.page->problem,

@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "fabric/board.hpp"
 #include "fabric/control.hpp"
+#include "sys/ended_thread.hpp"
 
 namespace diapause::fabric {
 
@@ -26,13 +27,8 @@ using Gather =
 // Of an agent that has no others.
 Result<std::vector<ByteVector>> gather_alone(const Status& own, ByteView mine, Before before);
 
-// What a listener of control.hpp has left behind in a process.
-struct Sleeper {
-  pid_t process = 0;
-  std::uint64_t entry = 0, stack = 0, thread_area = 0, id_at = 0;
-};
-// Begins these threads again, which have ended.
-using Wake = std::function<Status(std::span<const Sleeper> sleepers)>;
+// Begins the listeners of control.hpp again in processes where they have ended.
+using Wake = std::function<Status(std::span<const sys::EndedThread> listeners)>;
 
 // No step of a pause takes an agent longer, in seconds.
 inline constexpr double kLongestStep_s = 60;

@@ -122,7 +122,8 @@ class Nodes {
       boards_[i] = Board::make().value();
       pauses_.push_back(std::make_unique<Pause>(
           [this, i](const Status& own, ByteView mine, Before) { return gather(i, own, mine); },
-          [this](std::span<const Sleeper> sleepers) { return wake(sleepers); }, boards_[i]));
+          [this](std::span<const sys::EndedThread> sleepers) { return wake(sleepers); },
+          boards_[i]));
     }
   }
 
@@ -160,9 +161,9 @@ class Nodes {
     failure_ = why;
   }
 
-  Status wake(std::span<const Sleeper> sleepers) {
+  Status wake(std::span<const sys::EndedThread> sleepers) {
     if (!can_wake_) return fail(Code::again, "a thread cannot be made");
-    for (const Sleeper& one : sleepers) ::kill(one.process, SIGCONT);
+    for (const sys::EndedThread& one : sleepers) ::kill(one.process, SIGCONT);
     woken_ += sleepers.size();
     return {};
   }

@@ -12,6 +12,8 @@
 namespace diapause::process {
 namespace {
 
+constexpr double kBirthLimit_s = 10;
+
 bool is_failure(std::int64_t result) { return result < 0 && result >= -4095; }
 
 Error call_error(const ThreadName& thread, const Call& call) {
@@ -81,6 +83,16 @@ Result<std::uint64_t> Calls::one(const ThreadName& thread, const Call& call,
   DIAPAUSE_TRY(run(thread, calls, made));
   if (is_failure(calls[0].result)) return fail(call_error(thread, calls[0]));
   return static_cast<std::uint64_t>(calls[0].result);
+}
+
+Result<Calls::Birth> Calls::birth(const ThreadName& parent, const Call& call) const {
+  std::vector<pid_t> made;
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t id, one(parent, call, &made));
+  if (made.size() != 1)
+    return fail(Code::internal, fmt::format("thread {} was not seen when it was made", id));
+  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(made[0], kBirthLimit_s));
+  if (!lives) return fail(Code::internal, fmt::format("thread {} ended when it was made", id));
+  return Birth{made[0], static_cast<std::uint32_t>(id)};
 }
 
 Status Calls::remove(const ThreadName& thread, std::uint64_t instruction) const {

@@ -42,6 +42,13 @@ class Calls {
              std::vector<pid_t>* made = nullptr) const;
   // Lets the thread do the calls with that signal mask, and lets go of it: it must end by them.
   Status run_away(const ThreadName& thread, std::span<Call> calls, std::uint64_t mask) const;
+  // Does one call, which must make a thread or a process, and returns that by its id here and its
+  // own one. It is stopped.
+  struct Birth {
+    pid_t here = 0;
+    std::uint32_t id = 0;
+  };
+  Result<Birth> birth(const ThreadName& parent, const Call& call) const;
   // Does one call, which must succeed, and returns its result.
   Result<std::uint64_t> one(const ThreadName& thread, const Call& call,
                             std::vector<pid_t>* made = nullptr) const;

@@ -13,17 +13,10 @@
 namespace diapause::process {
 namespace {
 
-constexpr double kBirthLimit_s = 10;
-
 // Makes a child of a stopped process. The child is stopped as well.
 Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std::uint64_t flags) {
-  std::vector<pid_t> made;
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t id, calls.one(parent, {SYS_clone, {flags}, 0}, &made));
-  if (made.size() != 1)
-    return fail(Code::internal, "a copy of a process was not seen when it was made");
-  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(made[0], kBirthLimit_s));
-  if (!lives) return fail(Code::internal, "a copy of a process ended when it was made");
-  return ThreadName{made[0], static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id)};
+  DIAPAUSE_TRY_ASSIGN(const Calls::Birth born, calls.birth(parent, {SYS_clone, {flags}, 0}));
+  return ThreadName{born.here, born.id, born.id};
 }
 
 // Gives advice about all extents, also if it fails for some of them.

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// A job of one process beside process 1. Null if this machine allows no namespaces.
+// A job of one process beside process 1. first() is negative if this machine allows no namespaces.
 class OneProcess {
  public:
   explicit OneProcess(const std::function<void()>& work) {
@@ -114,7 +114,7 @@ TEST(BeginAgain, BeginsAThreadThatHasLeftItsStackBehind) {
   const OneProcess job([] {
     std::thread([] {
       std::uint64_t at = 0;
-      ::syscall(SYS_prctl, 40 /* PR_GET_TID_ADDRESS */, &at);
+      ::prctl(PR_GET_TID_ADDRESS, &at);
       const auto frame = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
       board->stack = (frame & ~std::uint64_t{15}) - 8;
       board->entry = reinterpret_cast<std::uint64_t>(&leave);
@@ -132,8 +132,9 @@ TEST(BeginAgain, BeginsAThreadThatHasLeftItsStackBehind) {
   const pid_t process = job.process();
   TimedCalls timed;
   for (std::uint32_t round = 1; round < 20; ++round) {
-    await_round(round);
-    const LeftBehind thread{process, board->entry, board->stack, board->thread_area, board->id_at};
+    ASSERT_NO_FATAL_FAILURE(await_round(round));
+    const sys::EndedThread thread{process, board->entry, board->stack, board->thread_area,
+                                  board->id_at};
     const Status begun = begin_again(job.first(), timed, std::span(&thread, 1));
     ASSERT_TRUE(begun) << begun.error().message;
   }
@@ -151,7 +152,7 @@ TEST(BeginAgain, PassesOverAProcessThatHasEnded) {
   ::kill(process, SIGKILL);
   ::usleep(100'000);
   TimedCalls timed;
-  const LeftBehind thread{process, 1, 2, 3, 4096};
+  const sys::EndedThread thread{process, 1, 2, 3, 4096};
   EXPECT_TRUE(begin_again(job.first(), timed, std::span(&thread, 1)));
 }
 

@@ -60,8 +60,7 @@ Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::
   room.arguments.set_tid_size = 1;
   room.id = static_cast<pid_t>(id);
   DIAPAUSE_TRY(write_memory(parent.here, address, as_byte_view(room)));
-  std::vector<pid_t> made;
-  auto done = work.calls.one(parent, {SYS_clone3, {address, sizeof room.arguments}, 0}, &made);
+  auto done = work.calls.birth(parent, {SYS_clone3, {address, sizeof room.arguments}, 0});
   if (!done && done.error().os_errno == EEXIST) {
     return fail(Code::busy, fmt::format("process id {} is in use in the new namespace", id));
   }
@@ -73,11 +72,7 @@ Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::
                             (flags & CLONE_THREAD) != 0 ? "thread" : "process", id));
   }
   if (!done) return fail(std::move(done.error()));
-  if (made.size() != 1)
-    return fail(Code::internal, fmt::format("process {} was not seen when it was made", id));
-  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(made[0], 10));
-  if (!lives) return fail(Code::internal, fmt::format("process {} ended when it was made", id));
-  return made[0];
+  return done->here;
 }
 
 namespace {

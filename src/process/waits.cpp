@@ -28,15 +28,23 @@ std::uint64_t less(std::uint64_t length_ns, std::uint64_t waited_ns) {
   return length_ns > waited_ns ? length_ns - waited_ns : 0;
 }
 
+// Returns the time that an argument of a call leads to, in nanoseconds.
+std::optional<std::uint64_t> time_in_memory(pid_t process, const Registers& registers,
+                                            std::size_t argument) {
+  timespec length{};
+  if (!read_memory(process, argument_of(registers, argument),
+                   std::as_writable_bytes(std::span(&length, 1))))
+    return std::nullopt;
+  return static_cast<std::uint64_t>(length.tv_sec) * kSecond +
+         static_cast<std::uint64_t>(length.tv_nsec);
+}
+
 std::optional<Rest> rest_in_memory(pid_t process, const TimedWait& wait, const Registers& registers,
                                    std::uint64_t waited_ns) {
-  timespec length{};
-  const std::uint64_t address = argument_of(registers, wait.argument);
-  if (address == 0 || !read_memory(process, address, std::as_writable_bytes(std::span(&length, 1))))
-    return std::nullopt;
-  const std::uint64_t left_ns = less(static_cast<std::uint64_t>(length.tv_sec) * kSecond +
-                                         static_cast<std::uint64_t>(length.tv_nsec),
-                                     waited_ns);
+  if (argument_of(registers, wait.argument) == 0) return std::nullopt;
+  const auto length_ns = time_in_memory(process, registers, wait.argument);
+  if (!length_ns) return std::nullopt;
+  const std::uint64_t left_ns = less(*length_ns, waited_ns);
   const timespec left{static_cast<time_t>(left_ns / kSecond), static_cast<long>(left_ns % kSecond)};
   // The timespec of the program is not changed: it may be constant, or be used for another call.
   const std::uint64_t place = below_stack(registers, sizeof left);
@@ -60,19 +68,11 @@ std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registe
 
 std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call,
                                             const Registers& registers) {
-  const auto time_at = [&](std::size_t argument) -> std::optional<std::uint64_t> {
-    timespec length{};
-    if (!read_memory(process, argument_of(registers, argument),
-                     std::as_writable_bytes(std::span(&length, 1))))
-      return std::nullopt;
-    return static_cast<std::uint64_t>(length.tv_sec) * kSecond +
-           static_cast<std::uint64_t>(length.tv_nsec);
-  };
   switch (call) {
     case SYS_nanosleep:
-      return time_at(0);
+      return time_in_memory(process, registers, 0);
     case SYS_clock_nanosleep:
-      return time_at(2);
+      return time_in_memory(process, registers, 2);
     case SYS_poll: {
       const auto milliseconds = static_cast<std::int32_t>(argument_of(registers, 2));
       return milliseconds < 0 ? kForever : static_cast<std::uint64_t>(milliseconds) * kMillisecond;
@@ -80,7 +80,9 @@ std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call,
     case SYS_futex:
       // Only FUTEX_WAIT takes a length of time. Other operations name the time at which they end,
       // and are made again unchanged.
-      return (argument_of(registers, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT ? time_at(3) : kForever;
+      return (argument_of(registers, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT
+                 ? time_in_memory(process, registers, 3)
+                 : kForever;
     default:
       return std::nullopt;
   }

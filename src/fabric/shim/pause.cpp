@@ -94,21 +94,21 @@ Result<std::string> what_is_missing(const Directory& peers, QueuePair& pair) {
       !pair.is_marker_on_its_way) {
     DIAPAUSE_TRY(post_marker(pair));
   }
+  const bool has_peer = is_connected(pair);
   const Record* const peer =
-      is_connected(pair)
-          ? peers.find_pair(address_of(pair.attributes.ah_attr), pair.attributes.dest_qp_num)
-          : nullptr;
+      has_peer ? peers.find_pair(address_of(pair.attributes.ah_attr), pair.attributes.dest_qp_num)
+               : nullptr;
   if (pair.signalled_done != pair.signalled || pair.is_marker_on_its_way) {
     return fmt::format(
         "{} of the messages that queue pair {} has sent have not arrived: {}",
         pair.signalled - pair.signalled_done, pair.shown.qp_num,
-        is_connected(pair) && peer == nullptr
+        has_peer && peer == nullptr
             ? fmt::format("their receiver, queue pair {}, is gone, or not of the job, and the "
                           "adapter goes on trying",
                           pair.attributes.dest_qp_num)
             : "their receiver has posted no receive for them, or cannot be reached");
   }
-  if (!is_connected(pair)) return std::string();
+  if (!has_peer) return std::string();
   if (peer == nullptr) {
     return fmt::format("queue pair {} is connected to {}, which is not of the job",
                        pair.shown.qp_num, pair.attributes.dest_qp_num);
