@@ -17,10 +17,10 @@ PHASES = CHECKPOINT_PHASES + RESTART_PHASES
 
 # A total of the domain before contains those behind it (src/energy/total.hpp).
 PARTS_OF = {"package": ("core", "uncore"), "socket": ("package", "dram", "core", "uncore"),
-            "psys": ("socket", "package", "dram", "core", "uncore"),
+            "psys": ("socket", "package", "dram", "core", "uncore", "other"),
             "module": ("socket", "package", "dram", "core", "uncore", "gpu"),
             "node": ("psys", "module", "socket", "package", "core", "uncore", "dram", "gpu", "disk",
-                     "network")}
+                     "network", "other")}
 
 
 @dataclasses.dataclass
@@ -282,7 +282,7 @@ class Account:
     def is_covered(self, domain):
         """Whether what the domain uses is in the total, itself or as a part of another."""
         return any(domain == name or domain in PARTS_OF.get(name, ())
-                   for name in self.total.split("+")) and domain not in ("", "mixed", "other")
+                   for name in self.total.split("+")) and domain not in ("", "mixed")
 
     def share_text(self, sum_):
         """As "4.55 %", or "< 0.27 %" where no more than a bound is known; "-" where nothing is.

@@ -73,8 +73,7 @@ std::string share_text(const Joules& joules, const EnergySummary& energy) {
 
 bool is_covered_by(const std::string& total, const std::string& domain) {
   const auto* const name = std::ranges::find(energy::kDomainNames, domain);
-  if (total.empty() || total == "mixed" || name == energy::kDomainNames.end() || *name == "other")
-    return false;
+  if (total.empty() || total == "mixed" || name == energy::kDomainNames.end()) return false;
   return energy::is_covered(total,
                             static_cast<energy::Domain>(name - energy::kDomainNames.begin()));
 }

@@ -282,6 +282,17 @@ class EnergyTest(CommandTest):
         part = self.energy("--domain", "cpu")[0]
         self.assertRegex(part, r"(?m)^energy +240 \+- 12 J$")
 
+    def test_the_rest_of_a_modelled_node_is_in_its_total(self):
+        whole = {"joules": {"package": 60.0, "other": 40.0, "total": 100.0}}
+        for total, is_in_total in (("node", True), ("psys", True), ("package", False)):
+            with self.subTest(total=total):
+                self.leave([line(10.0, 1.0, []) | {"total": total, "whole": whole}],
+                           job=f"of-{total}-0a1b2c3d")
+                out = self.report("energy", f"of-{total}", tiers=self.tiers)
+                other = {one["domain"]: one for one in out["domains"]}["other"]
+                self.assertEqual(other["is_in_total"], is_in_total)
+                self.assertEqual(other.get("percent"), 40 if is_in_total else None)
+
     def test_lines_that_are_missing_or_there_twice_are_told_and_bill_nothing(self):
         lines = [self.metered(1000.0, 5.0) | {"number": number, "time_unix_s": 1000.0 + 10 * number}
                  for number in range(1, 21)]

@@ -23,6 +23,12 @@ class AccountTest(unittest.TestCase):
         self.assertEqual((account.total, account.kind, account.incarnations),
                          ("node", "measured", [1, 2]))
 
+    def test_the_rest_of_a_node_is_in_its_total_and_in_no_other(self):
+        for total, is_covered in (("node", True), ("node+gpu", True), ("psys", True),
+                                  ("package+dram", False), ("", False), ("mixed", False)):
+            account = self.account([samples.energy(9.0, 9.0, 1.0, [], total=total)])
+            self.assertEqual(account.is_covered("other"), is_covered, total)
+
     def test_groups_tell_phases_levels_and_versions_apart(self):
         account = self.account(samples.RUN)
         self.assertEqual(list(account.by_phase()), ["capture", "global", "restore"])
