@@ -45,10 +45,10 @@ std::vector<model::Level> levels_of(const energy::MeasuredJob& job,
   for (std::size_t number = 1; number < job.levels.size(); ++number) {
     const energy::MeasuredLevel& seen = job.levels[number];
     passed_on += rates[number];
-    if (!seen.blocked_s) continue;
+    if (!seen.with_room_s) continue;
     model::Level level;
     level.number = static_cast<int>(number);
-    level.blocked_s = *seen.blocked_s;
+    level.blocked_s = *seen.with_room_s;
     level.behind_s = seen.behind_s.value_or(0);
     level.slowed = level.behind_s > 0 ? model::kAssumedSlowed : 0;
     level.restart_s = seen.restart_s.value_or(level.blocked_s + level.behind_s);
@@ -56,6 +56,17 @@ std::vector<model::Level> levels_of(const energy::MeasuredJob& job,
     levels.push_back(level);
   }
   if (!levels.empty()) levels.back().failures_per_s += passed_on;
+  return levels;
+}
+
+// Returns the levels with what checkpoints cost at the intervals at which they were taken: the
+// program also waited for room if the versions before were still in flight.
+std::vector<model::Level> as_taken(std::vector<model::Level> levels,
+                                   const energy::MeasuredJob& job) {
+  for (model::Level& level : levels) {
+    const energy::MeasuredLevel& seen = job.levels[static_cast<std::size_t>(level.number)];
+    level.blocked_s = seen.blocked_s.value_or(level.blocked_s);
+  }
   return levels;
 }
 
@@ -92,7 +103,7 @@ std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job) {
   if (checkpoints < kLeastCheckpoints || hindsight.failures_per_s <= 0) return std::nullopt;
   hindsight.as_was = pattern_of(job, levels);
   if (!(hindsight.as_was.work_s > 0)) return std::nullopt;
-  hindsight.cost = model::cost_of(levels, hindsight.as_was);
+  hindsight.cost = model::cost_of(as_taken(levels, job), hindsight.as_was);
   hindsight.has_powers = job.compute_w.has_value();
   if (hindsight.has_powers) {
     const double waiting_w = job.checkpoint_w.value_or(*job.compute_w);

@@ -18,6 +18,9 @@ namespace {
 
 using Values = std::map<std::string, double>;
 
+// Checkpoints have waited for room if more than the rest of their blocked time went into that.
+constexpr double kAllButWaiting = 0.99;
+
 // Parses "a=1,b=2" into values. Only the given names are allowed.
 Status read_values(std::string_view words, const std::vector<std::string>& names,
                    const std::string& option,
@@ -149,7 +152,7 @@ class ModelMaker {
     const bool all_typed = typed.contains("blocked") &&
                            (typed.contains("behind") || options_.sync) && typed.contains("restart");
     // If only the whole time of a checkpoint is typed, it also stands for the time of a restart.
-    const bool known = job_.bytes > 0 || typed.contains("blocked") || seen.blocked_s;
+    const bool known = job_.bytes > 0 || typed.contains("blocked") || seen.with_room_s;
     if (!known) {
       return fail(
           Code::argument,
@@ -163,7 +166,7 @@ class ModelMaker {
       times = {assumed.blocked_s, assumed.behind_s, assumed.restart_s};
     }
     if (job_.bytes == 0 && typed.contains("blocked")) times = {0, 0, typed.at("blocked")};
-    if (seen.blocked_s) times[0] = *seen.blocked_s;
+    if (seen.with_room_s) times[0] = *seen.with_room_s;
     if (seen.behind_s) times[1] = *seen.behind_s;
     if (seen.restart_s) times[2] = *seen.restart_s;
     const std::array<const char*, 3> names = {"blocked", "behind", "restart"};
@@ -181,6 +184,12 @@ class ModelMaker {
     if (seen.blocked_s)
       note("level {}: measured in {} checkpoints and {} restarts", number, seen.checkpoints,
            seen.restarts);
+    if (seen.blocked_s && *seen.with_room_s < kAllButWaiting * *seen.blocked_s) {
+      note(
+          "level {}: with the wait for versions in flight to make room, checkpoints blocked for "
+          "{}; the plan leaves those the time and is without that wait",
+          number, duration_text(*seen.blocked_s));
+    }
     return {};
   }
 

@@ -112,6 +112,8 @@ void MeasuredJobReader::add_checkpoint(const Line& line) {
   }
   job_.blocked_s += *blocked_s;
   add_sample(samples_[*level].blocked_s, *blocked_s);
+  const double waited_s = line.number("waited_s").value_or(0);
+  add_sample(samples_[*level].with_room_s, std::max(0.0, *blocked_s - waited_s));
   const auto phases = line.fields.find("phases");
   if (phases == line.fields.end() || !phases->is_object()) return;
   double sum_s = 0;
@@ -179,6 +181,7 @@ MeasuredJob MeasuredJobReader::job() const {
   job.ran_s += start_ran_s();
   for (std::size_t level = 1; level < job.levels.size(); ++level) {
     job.levels[level].blocked_s = median_of(samples_[level].blocked_s);
+    job.levels[level].with_room_s = median_of(samples_[level].with_room_s);
     job.levels[level].behind_s = median_of(samples_[level].behind_s);
     job.levels[level].restart_s = median_of(samples_[level].restart_s);
   }

@@ -12,6 +12,9 @@ namespace diapause::energy {
 
 struct MeasuredLevel {
   std::optional<double> blocked_s;  // medians
+  // The blocked time without the wait for versions in flight to make room. So long a checkpoint
+  // blocks at other intervals, which leave them the time behind_s.
+  std::optional<double> with_room_s;
   std::optional<double> behind_s;
   std::optional<double> restart_s;
   std::size_t checkpoints = 0, restarts = 0;  // in all
@@ -46,7 +49,7 @@ class MeasuredJobReader {
  private:
   struct Line;
   struct Samples {
-    std::deque<double> blocked_s, behind_s, restart_s;
+    std::deque<double> blocked_s, with_room_s, behind_s, restart_s;
   };
   void add_open(const Line& line);
   void add_checkpoint(const Line& line);

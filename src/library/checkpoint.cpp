@@ -180,7 +180,7 @@ Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s
   FilesSource memory_and_files(memory, regions_.size(), files_.directory(), open.files);
   capture::BlockSource& source =
       open.files.empty() ? static_cast<capture::BlockSource&>(memory) : memory_and_files;
-  Subject subject{source, {}, {}, called_s};
+  Subject subject{source, {}, {}, called_s, {}, info.waited_s};
   const bool is_prepared = open.decision.is_prepared != 0;
   if (!is_prepared) {
     subject.index = regions_.index();

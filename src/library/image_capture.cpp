@@ -238,6 +238,7 @@ Result<ImageCapture::Prepared> ImageCapture::prepare_together(Subject& subject,
 Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decision) {
   end_preparation();
   engine::Captures captures = engine::begin_captures(context_, decision, subject.called_s);
+  captures.times.waited_s = subject.waited_s;
   const double start = captures.times.begun_s;
   DIAPAUSE_TRY_ASSIGN(Prepared prepared, decision.is_prepared != 0
                                              ? std::move(*std::exchange(prepared_, std::nullopt))

@@ -27,6 +27,7 @@ struct Subject {
   std::vector<capture::SourceRegion> memory;
   double called_s = sys::monotonic_s();  // time at which the program began to wait
   Status ready = {};                     // the reason why this rank has nothing to capture
+  double waited_s = 0;                   // since then, for versions in flight to make room
 };
 
 // A capture that was handed over.

@@ -123,7 +123,7 @@ policy::PaceInputs Pacemaker::inputs(const Word& word, const energy::MeasuredJob
   const bool is_background = context_.settings.async.mode != config::AsyncMode::off;
   double least_blocked_s = std::numeric_limits<double>::infinity();
   for (const energy::MeasuredLevel& seen : measured.levels) {
-    least_blocked_s = std::min(least_blocked_s, seen.blocked_s.value_or(least_blocked_s));
+    least_blocked_s = std::min(least_blocked_s, seen.with_room_s.value_or(least_blocked_s));
   }
   if (std::isinf(least_blocked_s)) least_blocked_s = 0;
   std::vector<model::Level> levels;
@@ -137,12 +137,12 @@ policy::PaceInputs Pacemaker::inputs(const Word& word, const energy::MeasuredJob
     // Every level includes the capture, so a measurement at one level stands for levels without
     // any.
     const double capture_s = std::max(assumed.blocked_s, least_blocked_s);
-    level.blocked_s = seen.blocked_s.value_or(capture_s + (is_background ? 0 : assumed.behind_s));
+    level.blocked_s = seen.with_room_s.value_or(capture_s + (is_background ? 0 : assumed.behind_s));
     level.behind_s = seen.behind_s.value_or(is_background ? assumed.behind_s : 0);
     level.slowed = level.behind_s > 0 ? model::kAssumedSlowed : 0;
     level.restart_s =
-        seen.restart_s.value_or(seen.blocked_s ? level.blocked_s + level.behind_s
-                                               : std::max(assumed.restart_s, level.blocked_s));
+        seen.restart_s.value_or(seen.with_room_s ? level.blocked_s + level.behind_s
+                                                 : std::max(assumed.restart_s, level.blocked_s));
     level.failures_per_s = rates_[index];
     levels.push_back(level);
     present.push_back(word.possible[index]);

@@ -94,6 +94,20 @@ class PlanTest(CommandTest):
         self.assertEqual((first["blocked_s"], first["restart_s"]), (4, 3.5))
         self.assertEqual((last["blocked_s"], last["behind_s"]), (6, 4))
 
+    def test_a_wait_for_room_is_no_cost_at_intervals_that_leave_the_time(self):
+        lines = [{"event": "open", "time_unix_s": 0, "ranks": 1, "nodes": 1}]
+        for version in range(3):
+            lines.append({"event": "checkpoint", "time_unix_s": 3 * version, "level_reached": 4,
+                          "bytes_total": 1 << 30, "blocked_s": 2.25, "waited_s": 2.0,
+                          "phases": {"wait": 2.0, "capture": 0.25, "global": 3}})
+        (self.scratch / "ledger.jsonl").write_text(
+            "".join(json.dumps({"schema": 2} | line) + "\n" for line in lines))
+        arguments = ["plan", "--from", "./ledger.jsonl", "--levels", "4", "--mtbf", "system=1d"]
+        told = self.plan(*arguments[1:])
+        self.assertEqual((told["levels"][0]["blocked_s"], told["levels"][0]["behind_s"]), (0.25, 3))
+        self.assertIn("with the wait for versions in flight to make room, checkpoints blocked for "
+                      "2.25 s", self.diapause(*arguments)[0])
+
     def test_the_best_intervals_for_other_laws_are_found_by_simulation(self):
         arguments = [*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--law", "weibull:0.5",
                      "--horizon", "30d", "--replicas", "4"]

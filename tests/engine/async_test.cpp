@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/cluster.hpp"
+#include "engine/ledger_events.hpp"
 
 namespace diapause::test_support {
 namespace {
@@ -73,6 +74,29 @@ TEST_P(Async, SeveralVersionsAreInFlightAndAllArrive) {
     EXPECT_TRUE(restarted.status) << restarted.status.error().message;
     EXPECT_TRUE(restarted.intact);
   }
+}
+
+TEST_P(Async, TheLedgerTellsOfTheTimeInTheCallWithItsWaitForRoom) {
+  std::vector<library::CheckpointInfo> told(3);
+  ASSERT_TRUE(run_job(disk_, in_background(std::string("in_flight = 1\n") + kSlowFlush),
+                      [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+                        library::CheckpointInfo info;
+                        for (std::uint64_t version = 0; version < told.size(); ++version) {
+                          program.compute(version);
+                          EXPECT_TRUE(engine.checkpoint(version, 4, info));
+                          if (rank == 0) told[version] = info;
+                        }
+                        EXPECT_TRUE(engine.close(60));
+                      }));
+  const std::vector<nlohmann::json> lines = ledger_events(disk_, "checkpoint");
+  ASSERT_EQ(lines.size(), told.size());
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(lines[i]["waited_s"], told[i].waited_s);
+    EXPECT_GE(lines[i]["phases"]["wait"], lines[i]["waited_s"]);
+    EXPECT_GE(lines[i]["blocked_s"], lines[i]["phases"]["wait"]);
+    EXPECT_LE(lines[i]["blocked_s"], told[i].blocked_s);
+  }
+  EXPECT_GT(told.back().waited_s, 0);
 }
 
 TEST_P(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {

@@ -67,7 +67,9 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   line.put("level_reached", manifest.deepest_level());
   line.put("bytes_total", manifest.protected_bytes());
   line.put("blocked_s", checkpoint.blocked_s);
+  line.put("waited_s", checkpoint.waited_s);
   line.open_object("phases");
+  line.put("wait", checkpoint.wait_s);
   line.put("capture", checkpoint.capture_s);
   for (const Phase& step : *checkpoint.steps)
     line.put(get_text(step.name), step.to_s - step.from_s);

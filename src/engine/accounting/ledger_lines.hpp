@@ -21,6 +21,8 @@ struct CheckpointLine {
   const format::Manifest* manifest = nullptr;
   int level_asked = 0;
   double blocked_s = 0;
+  double waited_s = 0;  // of that, for versions in flight to make room
+  double wait_s = 0;    // of that, before the capture: for room and for other ranks
   double capture_s = 0;
   governor::Ratios capture_ratios;
   const std::vector<Phase>* steps = nullptr;

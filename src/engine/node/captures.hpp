@@ -27,6 +27,7 @@ namespace diapause::engine {
 struct CaptureTimes {
   double called_s = 0;
   double begun_s = 0;    // before this, the capture waited for other ranks and for room
+  double waited_s = 0;   // of that, for versions in flight to make room
   double blocked_s = 0;  // seconds for which the program was blocked from begun_s on
   double drain_begun_s = 0;
   double drain_s = 0;  // seconds for which data were copied behind the call
@@ -52,7 +53,7 @@ struct Captures {
   std::vector<Phase> before;  // what held the program up before times.called_s
   // What the program does during the levels, where the process that makes them is not another one.
   energy::Beside levels_beside = energy::Beside::nothing;
-  std::function<double()> blocked_s;  // for the ledger; called at the end
+  std::function<double()> blocked_s;  // since times.begun_s; for the ledger, called at the end
 };
 
 // The plan of one rank's image: the place of each region, and the version and rank of the image.

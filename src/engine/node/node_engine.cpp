@@ -294,7 +294,9 @@ void NodeEngine::record(const Work& work, const Captures& captures, const Status
   CheckpointLine line;
   line.manifest = &work.manifest;
   line.level_asked = work.level;
-  line.blocked_s = captures.blocked_s();
+  line.wait_s = captures.times.begun_s - captures.times.called_s;
+  line.waited_s = captures.times.waited_s;
+  line.blocked_s = line.wait_s + captures.blocked_s();
   line.capture_s = captures.capture_s;
   line.capture_ratios = captures.times.ratios;
   line.steps = &work.steps;
