@@ -20,9 +20,12 @@ struct Slice {
   double from_s;
   double to_s;
   std::vector<std::size_t> held_up, waiting, behind;
-  std::vector<Amount> used;
+  std::vector<Amount> used = {};
+  bool is_charged_later = false;  // some span of it is
 
-  bool is_alone() const { return held_up.empty() && waiting.empty() && behind.empty(); }
+  bool is_alone() const {
+    return held_up.empty() && waiting.empty() && behind.empty() && !is_charged_later;
+  }
   bool is_paid_for(double until_s) const { return to_s <= until_s; }
 };
 
@@ -38,7 +41,7 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s, 
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   std::vector<Slice> slices;
   for (std::size_t i = 0; i + 1 < edges.size(); ++i)
-    slices.push_back({edges[i], edges[i + 1], {}, {}, {}, {}});
+    slices.push_back({edges[i], edges[i + 1], {}, {}, {}});
   const auto slice_at = [&](double time_s) {
     return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), time_s) -
                                     edges.begin());
@@ -46,6 +49,8 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s, 
   for (std::size_t s = 0; s < spans.size(); ++s) {
     const std::size_t end = slice_at(std::min(spans[s].to_s, to_s));
     for (std::size_t i = slice_at(std::max(spans[s].from_s, from_s)); i < end; ++i) {
+      slices[i].is_charged_later = slices[i].is_charged_later || spans[s].is_charged_later;
+      if (spans[s].is_charged_later) continue;
       auto& kind = spans[s].beside == Beside::nothing   ? slices[i].held_up
                    : spans[s].beside == Beside::waiting ? slices[i].waiting
                                                         : slices[i].behind;
@@ -202,7 +207,9 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   for (const Amount& one : whole) charges.ends_off_j.push_back({one.begin_off_j, one.end_off_j});
 
   double first_s = from_s;
-  for (const Span& span : spans) first_s = std::min(first_s, span.from_s);
+  for (const Span& span : spans) {
+    if (!span.is_charged_later) first_s = std::min(first_s, span.from_s);
+  }
   std::vector<Slice> slices = cut(spans, first_s, to_s, from_s);
   for (Slice& slice : slices) {
     slice.used = between(slice.from_s, slice.to_s);

@@ -27,6 +27,8 @@ struct Span {
   double to_s = 0;
   Beside beside = Beside::nothing;
   double share = 1;  // part of its time, where several take turns within one stretch
+  // It is given again to a later call, and charged there. In this call the program pays for it.
+  bool is_charged_later = false;
 };
 
 // Each vector has an entry for every domain, and last one for their total.

@@ -54,6 +54,21 @@ TEST(Charge, APhaseBesideTheProgramHasWhatIsMoreThanTheProgramUsesAlone) {
   EXPECT_DOUBLE_EQ(total(charges.program), 3000);
 }
 
+// The program waits from second 12 on for a flush from second 10 to second 20. The line that ends
+// with the flush is written before the wait is known.
+TEST(Charge, APhaseThatIsChargedLaterHasAllFromTheTimeOfAWaitForIt) {
+  Charger charger;
+  const std::vector<Span> before{{10, 20, Beside::program, 1, true}};
+  const Charges first = charger.charge(before, 0, 20, Node(50));
+  EXPECT_DOUBLE_EQ(total(first.spans[0]), 0);
+  EXPECT_DOUBLE_EQ(total(first.program), 2500);
+  const std::vector<Span> spans{{10, 20, Beside::program}, {12, 20, Beside::waiting}};
+  const Charges second = charger.charge(spans, 20, 30, Node(50));
+  EXPECT_DOUBLE_EQ(total(second.spans[0]), 2 * 50 + 8 * 150);
+  EXPECT_DOUBLE_EQ(total(second.spans[1]), 0);
+  EXPECT_DOUBLE_EQ(total(first.program) + total(second.program), 1200 + 1000);
+}
+
 TEST(Charge, APhaseBesideWhichLessIsUsedHasLessThanNothing) {
   Charger charger;
   const std::vector<Span> spans{{10, 20, Beside::program}};

@@ -109,8 +109,11 @@ Status Engine::begin_checkpoint(CaptureFollows follows, CheckpointInfo& info) {
   report_background(info);
   decided_level_.reset();
   info.bytes = regions_.bytes();
-  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(follows, info));
-  info.skipped = decision.skip != 0;
+  host_->expect_capture(start);
+  auto decided = begin(follows, info);
+  info.skipped = decided && decided->skip != 0;
+  if (!decided || info.skipped) host_->expect_no_capture();
+  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, std::move(decided));
   info.blocked_s = sys::monotonic_s() - start;
   if (!info.skipped) open_ = OpenCheckpoint{decision, info, info.blocked_s, {}};
   return {};

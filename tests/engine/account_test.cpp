@@ -281,6 +281,30 @@ TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
   EXPECT_GT(joules, 0);
 }
 
+// The line that ends with the flush is written while the program still is in the call that waits.
+TEST_P(Accounting, AFlushThatTheProgramWaitsForHasTheEnergyOfTheWait) {
+  if (GetParam() == std::string("off")) GTEST_SKIP() << "flushes in the call";
+  shape_.config += "in_flight = 1\nflush_mib_s = 0.04\n";
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(100));  // the model has its first look at the node
+    for (const std::uint64_t version : {1, 2}) {
+      program.compute(version);
+      EXPECT_TRUE(engine.checkpoint(version, 4, info));
+    }
+    EXPECT_TRUE(engine.close(60));
+  }));
+  double flush_j = 0, wait_j = 0;
+  for (const json& line : ledger_events(disk_, "energy")) {
+    for (const json& phase : line["phases"]) {
+      if (phase["version"] == 1 && phase["phase"] == "global") flush_j += joules_of(phase, "total");
+      if (phase["version"] == 2 && phase["phase"] == "wait") wait_j += joules_of(phase, "total");
+    }
+  }
+  EXPECT_GT(flush_j, wait_j);
+}
+
 // In a model of a machine that uses energy for nothing else.
 TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
   const test_support::ScratchDirectory scratch;

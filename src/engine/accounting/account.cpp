@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -256,10 +257,42 @@ void Account::add(const Phase& phase) {
                                              static_cast<double>(phase.bytes)));
 }
 
-Account::Book Account::take_book() {
+// Returns the versions with phases in the background, the last one first.
+std::vector<std::uint64_t> Account::versions_behind() const {
+  std::vector<std::uint64_t> versions;
+  for (auto phase = phases_.rbegin(); phase != phases_.rend(); ++phase) {
+    if (phase->beside == energy::Beside::program &&
+        std::ranges::find(versions, phase->version) == versions.end())
+      versions.push_back(phase->version);
+  }
+  return versions;
+}
+
+// Returns how many of the last versions have a phase in the background that ends after that time.
+std::size_t Account::count_unknown(double unknown_from_s) const {
+  const std::vector<std::uint64_t> versions = versions_behind();
+  std::size_t count = 0;
+  for (const Phase& phase : phases_) {
+    if (phase.beside != energy::Beside::program || phase.to_s <= unknown_from_s) continue;
+    const auto place = std::ranges::find(versions, phase.version) - versions.begin();
+    count = std::max(count, static_cast<std::size_t>(place) + 1);
+  }
+  return count;
+}
+
+Account::Book Account::take_book(std::size_t later_versions) {
+  std::vector<std::uint64_t> later = versions_behind();
+  later.resize(std::min(later.size(), later_versions));
+  const auto is_later = [&later](const Phase& phase) {
+    return phase.beside == energy::Beside::program &&
+           std::ranges::find(later, phase.version) != later.end();
+  };
   Book book{std::exchange(phases_, {}), period_from_s_, sys::monotonic_s(),
             static_cast<double>(sys::unix_time_ns()) * 1e-9};
   phases_.reserve(book.phases.size());
+  std::ranges::copy_if(book.phases, std::back_inserter(phases_), is_later);
+  std::erase_if(book.phases, is_later);
+  book.later = phases_;
   period_from_s_ = book.to_s;
   return book;
 }
@@ -278,6 +311,8 @@ json Account::describe(const Book& book) {
     std::vector<energy::Span> spans;
     for (const Phase& phase : book.phases)
       spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share});
+    for (const Phase& phase : book.later)
+      spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share, true});
     const auto between = [this](double from_s, double to_s) {
       energy::Usage usage = sampler_->between(from_s, to_s);
       usage.domains.push_back(usage.total);
@@ -297,7 +332,7 @@ json Account::describe(const Book& book) {
     put_joules(machine["program"], charges.program, *sampler_, has_total);
     put_joules(machine["whole"], charges.whole, *sampler_, has_total);
     put_ends(machine["whole"], charges, *sampler_, has_total);
-    for (std::size_t i = 0; i < charges.spans.size(); ++i) {
+    for (std::size_t i = 0; i < book.phases.size(); ++i) {
       put_joules(machine["phases"][i], charges.spans[i], *sampler_, has_total);
     }
   }
@@ -317,18 +352,21 @@ void Account::behind(std::function<void()> work) {
   background_->post(std::move(work));
 }
 
-Status Account::end_period(const Context& context) {
+Status Account::end_period(const Context& context, std::optional<double> unknown_from_s) {
+  std::uint64_t later = is_kept_here_ && unknown_from_s ? count_unknown(*unknown_from_s) : 0;
   if (is_only_machine_) {
     if (!is_kept_here_) return {};
     // There may be thousands of phases, so they are neither copied nor written as text twice.
-    behind([this, book = take_book()] {
+    behind([this, book = take_book(later)] {
       std::vector<json> machine;
       machine.push_back(describe(book));
       deliver(machine);
     });
     return {};
   }
-  const std::string mine = is_kept_here_ ? describe(take_book()).dump() : "";
+  // A phase is on one line for all machines.
+  DIAPAUSE_TRY_ASSIGN(later, context.comm->all_max(later));
+  const std::string mine = is_kept_here_ ? describe(take_book(later)).dump() : "";
   DIAPAUSE_TRY_ASSIGN(std::vector<std::string> machines, gather_one(*context.comm, mine));
   if (context.comm->rank() != 0) return {};
   std::erase(machines, "");

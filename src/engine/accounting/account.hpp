@@ -68,8 +68,10 @@ class Account {
   // Divides the energy used since the last call among the phases and the program, adds up all
   // machines, and delivers the result. With a single machine everything is done in the background.
   // With several machines the data is collected in the call, and the rest is done in the
-  // background. Collective.
-  Status end_period(const Context& context);
+  // background. If the program may have been waiting since `unknown_from_s`, as a call has begun
+  // then whose wait is not added yet, versions with phases in the background after that have all of
+  // those told in the next line, together with the wait. Collective.
+  Status end_period(const Context& context, std::optional<double> unknown_from_s);
   // Waits until everything is delivered. What comes afterwards is delivered in the call.
   void end_background() { background_.reset(); }
 
@@ -79,8 +81,11 @@ class Account {
     std::vector<Phase> phases;
     double from_s = 0, to_s = 0;
     double to_unix_s = 0;
+    std::vector<Phase> later = {};  // in the background, and told in the next line
   };
-  Book take_book();
+  Book take_book(std::size_t later_versions);
+  std::vector<std::uint64_t> versions_behind() const;
+  std::size_t count_unknown(double unknown_from_s) const;
   nlohmann::json describe(const Book& book);
   // Prepares to tell the job's processor time on this machine from that of other programs.
   // Collective.

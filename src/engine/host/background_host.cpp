@@ -183,6 +183,13 @@ class BackgroundHost : public Host {
   governor::PhaseGuard begin_capture(std::uint64_t bytes) override {
     return thread_ ? thread_->worker().begin_capture(bytes) : governor::PhaseGuard();
   }
+  // The first rank of a node tells when a capture has blocked the program.
+  void expect_capture(double called_s) override {
+    if (place_ == 0) mailbox_->expect_capture(called_s);
+  }
+  void expect_no_capture() override {
+    if (place_ == 0) mailbox_->expect_no_capture();
+  }
   std::uint64_t next_number() const override { return mailbox_->next_number(place_); }
   std::uint64_t submit(Captures captures) override {
     Message message;

@@ -60,6 +60,12 @@ class Host {
   // governor of the node is in this process, it may slow the node's cores.
   virtual governor::PhaseGuard begin_capture(std::uint64_t) { return {}; }
 
+  // Tells the energy account that the program is in a call which began at that time and leads to a
+  // capture: submit() will say how long it waited. The second says that there is no capture after
+  // all. Not collective.
+  virtual void expect_capture(double /*called_s*/) {}
+  virtual void expect_no_capture() {}
+
   // Returns the number that the next submit() will return.
   virtual std::uint64_t next_number() const = 0;
   // Hands over what this rank captured. All ranks do so in the same order. It may be called from

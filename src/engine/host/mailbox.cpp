@@ -17,6 +17,9 @@ static_assert(std::is_trivially_copyable_v<Message>);
 // may have died.
 constexpr double kLookAgain_s = 1;
 
+// Two calls of a program begin further apart than that.
+constexpr double kSameTime_s = 1e-6;
+
 }  // namespace
 
 std::uint64_t Mailbox::bytes(std::uint32_t rank_count) {
@@ -91,6 +94,26 @@ std::uint64_t Mailbox::post(std::uint32_t place, const Message& message) {
   ++shared_->bell;
   sys::wake_all(shared_->bell);
   return number;
+}
+
+void Mailbox::expect_capture(double called_s) {
+  shared_->called_s[shared_->calls.load() % kRequests].store(called_s);
+  ++shared_->calls;
+}
+
+void Mailbox::expect_no_capture() {
+  const std::uint64_t last = --shared_->calls;
+  shared_->called_s[last % kRequests].store(0);
+}
+
+std::optional<double> Mailbox::first_call_after(double time_s) const {
+  std::optional<double> first_s;
+  for (const std::atomic<double>& called : shared_->called_s) {
+    const double called_s = called.load();
+    // Times that were computed in two ways differ by a rounding.
+    if (called_s > time_s + kSameTime_s) first_s = std::min(first_s.value_or(called_s), called_s);
+  }
+  return first_s;
 }
 
 std::vector<Message> Mailbox::take(std::uint64_t number, const std::function<void()>& meanwhile) {

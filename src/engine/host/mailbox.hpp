@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/fixed_text.hpp"
@@ -71,6 +72,10 @@ class Mailbox {
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
   int stop_signal() const { return shared_->stop_signal.load(); }  // 0 if no signal was passed on
   void give_up() { shared_->given_up.store(1); }  // work in progress need not be completed
+  // These two are for the first rank of the node, and one after the other: a call of the program
+  // has begun at that time, and a capture follows, or none does.
+  void expect_capture(double called_s);
+  void expect_no_capture();
 
   // ---- called by the process that acts for the node
   // Returns the parts of request `number` when all ranks have posted theirs. Calls `meanwhile` from
@@ -82,6 +87,8 @@ class Mailbox {
   void reached(std::uint64_t number, std::uint32_t levels);
   void finish(std::uint64_t number, const Progress& progress);
   bool is_given_up() const { return shared_->given_up.load() != 0; }
+  // Returns when the first call of those began that began after that time and expect a capture.
+  std::optional<double> first_call_after(double time_s) const;
 
  private:
   struct Box {
@@ -103,6 +110,8 @@ class Mailbox {
     std::atomic<std::uint32_t> given_up;
     std::atomic<std::int32_t> stop_signal;
     std::atomic<std::uint64_t> finished;  // number of requests that are finished
+    std::atomic<std::uint64_t> calls;     // number of those that have expected a capture
+    std::array<std::atomic<double>, kRequests> called_s;  // of the last ones; 0: there is none
     // How many ranks have posted a request that not all have posted.
     std::array<std::atomic<std::uint32_t>, kRequests> posts;
     std::array<Entry, kResults> entries;

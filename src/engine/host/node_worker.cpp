@@ -37,6 +37,7 @@ Status NodeWorker::make_mailbox() {
     pass_on_signal();
     return mailbox_->is_given_up();
   });
+  engine_->ask_for_calls([this](double time_s) { return mailbox_->first_call_after(time_s); });
   return {};
 }
 

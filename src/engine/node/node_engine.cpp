@@ -115,6 +115,7 @@ void NodeEngine::account_for_capture(const Work& work, const Captures& captures)
     phase.bytes = work.manifest.protected_bytes();
     account_.add(phase);
   }
+  accounted_call_s_ = times.called_s;
 }
 
 // Accounts for a step. A step that publishes or compresses consists of several phases.
@@ -262,7 +263,11 @@ Status NodeEngine::open_account() {
 
 // A failure of the ranks to communicate shows in the next collective call.
 void NodeEngine::end_period_behind() {
-  if (!is_cut_off_) (void)account_.end_period(context_);
+  if (is_cut_off_) return;
+  std::optional<double> unknown_from_s;
+  if (first_call_after_ && !is_next_energy_line_last_)
+    unknown_from_s = first_call_after_(accounted_call_s_);
+  (void)account_.end_period(context_, unknown_from_s);
 }
 
 void NodeEngine::end_period() {

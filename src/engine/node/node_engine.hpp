@@ -95,6 +95,12 @@ class NodeEngine {
     is_given_up_ = std::move(asked);
   }
 
+  // `first_after` returns when the first call of the program began, of those after a time, whose
+  // capture checkpoint() will get: the program may be waiting since.
+  void ask_for_calls(std::function<std::optional<double>(double time_s)> first_after) {
+    first_call_after_ = std::move(first_after);
+  }
+
   // Ends the job: no later start begins from its versions, and they are removed, except as
   // finish.keep says, and the directories on the nodes as finish.directories says. Only destruction
   // may follow. Collective.
@@ -207,8 +213,10 @@ class NodeEngine {
   Parts parts_;
   sys::RateLimiter flush_limiter_;     // limits background writes to the global tier
   std::function<bool()> is_given_up_;  // empty if the work is never given up
-  bool is_cut_off_ = false;            // the ranks cannot communicate any more
-  std::uint32_t told_levels_ = 0;      // bit (1 << level): of tell_what_a_node_holds()
+  std::function<std::optional<double>(double)> first_call_after_;  // empty: in the program's calls
+  double accounted_call_s_ = 0;    // the last call whose wait is in the account began then
+  bool is_cut_off_ = false;        // the ranks cannot communicate any more
+  std::uint32_t told_levels_ = 0;  // bit (1 << level): of tell_what_a_node_holds()
   std::uint32_t incarnation_ = 1;
   std::uint64_t energy_lines_ = 0;         // of this start; used by the thread of the account
   bool is_next_energy_line_last_ = false;  // the same, and by end_period()
