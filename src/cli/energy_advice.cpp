@@ -61,21 +61,54 @@ std::optional<Advice> behind_the_program(const EnergySummary& energy) {
   return advice;
 }
 
-std::optional<Advice> together(const EnergySummary& energy) {
+// Adds up the waits of versions of which it is told how much was a wait for room, without that, or
+// those of all others. In a wait for room, the phases behind the program have the energy.
+Amount waits_of(const EnergySummary& energy, bool is_room_told) {
+  const auto watts = energy.watts();
   Amount waits;
   for (const auto& [key, amount] : energy.phases) {
-    if (key.phase == "wait") waits.add(amount);
+    const auto room = energy.waited_for_room_s.find(key.version);
+    const bool is_told = room != energy.waited_for_room_s.end();
+    if (key.phase != "wait" || is_told != is_room_told) continue;
+    Amount rest = amount;
+    if (is_told) {
+      rest.seconds = std::max(0.0, amount.seconds - room->second);
+      if (watts) rest.joules.sum = std::min(rest.joules.sum, *watts * rest.seconds);
+    }
+    waits.add(rest);
   }
+  return waits;
+}
+
+std::optional<Advice> together(const Amount& waits, const char* for_what) {
   if (!waits.joules.complete()) return std::nullopt;
   Advice advice;
   advice.what = fmt::format(
-      "let the ranks come to checkpoints at one time: they waited for one another, or for room, "
-      "for {}",
-      duration_text(waits.seconds));
+      "let the ranks come to checkpoints at one time: they waited for one another{}, for {}",
+      for_what, duration_text(waits.seconds));
   advice.saves = waits.joules;
   advice.is_at_most = true;
   advice.how_sure =
       "what they used meanwhile; ranks that are unequal wait elsewhere without checkpoints";
+  return advice;
+}
+
+std::optional<Advice> more_room(const EnergySummary& energy) {
+  double seconds = 0;
+  for (const auto& [version, waited_s] : energy.waited_for_room_s) seconds += waited_s;
+  const auto watts = energy.watts();
+  if (!watts || !(seconds > 0)) return std::nullopt;
+  Advice advice;
+  advice.what = fmt::format(
+      "take checkpoints of the deepest level less often, let more versions be in flight "
+      "(async.in_flight, async.in_flight_mib), or write them faster (async.flush_mib_s): the "
+      "program waited for {} for versions in flight to make room",
+      duration_text(seconds));
+  advice.saves = estimate_of(*watts * seconds);
+  advice.is_at_most = true;
+  advice.how_sure =
+      "the mean power for that time; more versions in flight help only if checkpoints come in "
+      "bursts";
   return advice;
 }
 
@@ -86,8 +119,9 @@ std::vector<Advice> advice_for(const EnergySummary& energy,
   const auto whole = energy.whole.of_known();
   std::vector<Advice> all;
   if (!whole || !(*whole > 0)) return all;
-  for (auto one :
-       {other_intervals(energy, hindsight), behind_the_program(energy), together(energy)}) {
+  for (auto one : {other_intervals(energy, hindsight), behind_the_program(energy),
+                   together(waits_of(energy, true), ""),
+                   together(waits_of(energy, false), ", or for room"), more_room(energy)}) {
     // A saving that is no more than its uncertainty may be none at all.
     if (one && energy.whole.complete()) one->saves.sum = std::min(one->saves.sum, *whole);
     if (one && one->saves.sum >= kLeastShare * *whole &&

@@ -184,6 +184,11 @@ void EnergyReader::add_line(std::string_view line) {
     const auto closed_unix_s = duration(one.fields, "time_unix_s");
     if (closed_unix_s) starts_.close(count(one.fields, "incarnation"), *closed_unix_s);
   }
+  if (*event == "checkpoint") {
+    const auto version = count(one.fields, "version");
+    const auto waited_s = duration(one.fields, "waited_s");
+    if (version && waited_s) summary_.waited_for_room_s[*version] += *waited_s;
+  }
   if (*event != "energy" && *event != "restart" && *event != "open") return;
   if (const auto schema = count(one.fields, "schema").value_or(1);
       schema < 1 || schema > kNewestSchema) {

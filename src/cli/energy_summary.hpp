@@ -116,6 +116,9 @@ struct EnergySummary {
   std::set<std::string> told_apart_by;  // by what a slow meter of the node is told apart in time
   std::set<std::string> left_out;       // boards that no meter tells of, in words
   std::map<PhaseKey, Amount> phases;
+  // By version, the seconds of its checkpoints' waits that were for versions in flight to make
+  // room. Older ledgers do not tell.
+  std::map<std::uint64_t, double> waited_for_room_s;
   std::vector<Rework> rework;
   Processors processors;
 

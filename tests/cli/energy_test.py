@@ -412,6 +412,19 @@ class EnergyTest(CommandTest):
         self.assertIn("to save at most ~ 200 J (without a bound) (at most 20 %): set async.mode",
                       self.energy()[0])
 
+    def test_advice_tells_a_wait_for_room_from_one_for_other_ranks(self):
+        self.leave([{"schema": 2, "event": "checkpoint", "incarnation": 1, "version": version,
+                     "time_unix_s": 1.0, "waited_s": waited_s} for version, waited_s in
+                    ((1, 0.0), (2, 3.0))] +
+                   [line(100.0, 900.0, [phase("wait", 1, 0, 10.0), phase("wait", 2, 0, 30.0),
+                                        phase("global", 2, 4, 60.0) | {"beside": "program"}])])
+        room, ranks = self.report("energy", "heat", tiers=self.tiers)["advice"]
+        self.assertIn("async.in_flight", room["what"])
+        self.assertIn("waited for 3 s for versions in flight to make room", room["what"])
+        self.assertEqual((room["joules"], room["is_at_most"]), (30, True))
+        self.assertIn("waited for one another, for 1 s", ranks["what"])
+        self.assertEqual(ranks["joules"], 10)
+
     def test_there_is_no_advice_where_nothing_is_to_be_saved(self):
         small = phase("global", 1, 4, 5.0)
         unsure = phase("wait", 1, 0, 40.0) | sampled(50.0)
