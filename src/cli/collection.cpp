@@ -154,6 +154,19 @@ Result<std::vector<const Job*>> find_jobs(const Collection& collection, const st
               fmt::format("there is no job '{}' in: {}", name, fmt::join(collection.roots, ", ")));
 }
 
+Result<const Job*> find_job(const Collection& collection, const std::string& name) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<const Job*> jobs, find_jobs(collection, name));
+  if (jobs.size() == 1) return jobs.front();
+  if (jobs.empty()) return fail(Code::not_found, "there is no job: name one");
+  std::vector<std::string> keys;
+  for (const Job* job : jobs) {
+    if (job->key == name) return job;
+    keys.push_back(job->key);
+  }
+  return fail(Code::argument, fmt::format("'{}' may be any of: {}; take one of these names", name,
+                                          fmt::join(keys, ", ")));
+}
+
 namespace {
 
 // Returns the files that have the right name and are not shorter than the manifest says.

@@ -74,6 +74,10 @@ Result<Collection> collect(const Places& places);
 // Returns the jobs with that name or key; all for "". Code::not_found if there are none.
 Result<std::vector<const Job*>> find_jobs(const Collection& collection, const std::string& name);
 
+// Returns the one job with that name or key. Code::not_found if there is none, and Code::argument,
+// with all keys, if there are several: the same name in another directory is another job.
+Result<const Job*> find_job(const Collection& collection, const std::string& name);
+
 // Returns what remains of a version, judged by names. The content of files is checked by `verify`.
 redundancy::Remains remains_by_name(const CollectedVersion& version);
 

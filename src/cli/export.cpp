@@ -327,12 +327,9 @@ int export_to_file(const Job& job, const CollectedVersion& version, const Places
 int export_version(const ExportArguments& arguments) {
   const auto collection = collect(arguments.places);
   if (!collection) return complain(collection.error());
-  const auto jobs = find_jobs(*collection, arguments.job);
-  if (!jobs) return complain(jobs.error());
-  if (jobs->size() > 1)
-    return complain(fmt::format("there are several jobs '{}'; take a whole name, as {}",
-                                arguments.job, jobs->front()->key));
-  const Job& job = *jobs->front();
+  const auto found = find_job(*collection, arguments.job);
+  if (!found) return complain(found.error());
+  const Job& job = **found;
   const CollectedVersion* const version = choose_version(job, arguments.version);
   if (version == nullptr) {
     return complain(arguments.version

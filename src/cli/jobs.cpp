@@ -89,6 +89,19 @@ std::uint64_t bytes_in(const JobRow& row, config::TierKind kind) {
   return row.bytes[static_cast<std::size_t>(kind)];
 }
 
+// Says how idle memory is given back, with the whole names: the plain name may be of several jobs.
+void print_way_back(std::uint64_t idle, const std::vector<std::string>& holders) {
+  constexpr std::size_t kMostNamed = 3;
+  fmt::print(
+      "\njobs that do not run occupy {} of memory; if nobody needs one, as from another "
+      "directory, this gives it back:\n",
+      bytes_text(idle));
+  for (std::size_t i = 0; i < std::min(holders.size(), kMostNamed); ++i)
+    fmt::print("  diapause prune {} --all\n", holders[i]);
+  if (holders.size() > kMostNamed)
+    fmt::print("  and so on for {} more\n", holders.size() - kMostNamed);
+}
+
 void print_jobs(const std::vector<JobRow>& rows) {
   Table table({{"JOB"},
                {"STATE"},
@@ -101,6 +114,7 @@ void print_jobs(const std::vector<JobRow>& rows) {
                {"COPIES", Align::right},
                {"PARITY", Align::right}});
   std::uint64_t idle = 0;
+  std::vector<std::string> holders;
   for (const JobRow& row : rows) {
     const CollectedVersion* newest = row.job->newest();
     table.add({row.job->key, row.state, fmt::format("{}", row.job->versions.size()),
@@ -109,14 +123,13 @@ void print_jobs(const std::vector<JobRow>& rows) {
                bytes_text(bytes_in(row, config::TierKind::local)),
                bytes_text(bytes_in(row, config::TierKind::global)),
                bytes_or_dash(row.stored.copies), bytes_or_dash(row.stored.parity)});
-    if (std::string_view(row.state) != "running") idle += bytes_in(row, config::TierKind::memory);
+    const std::uint64_t in_memory = bytes_in(row, config::TierKind::memory);
+    if (std::string_view(row.state) == "running" || in_memory == 0) continue;
+    idle += in_memory;
+    holders.push_back(row.job->key);
   }
   fmt::print("{}", table.text());
-  if (idle > 0) {
-    fmt::print(
-        "\njobs that do not run occupy {} of memory; diapause prune JOB --all gives it back\n",
-        bytes_text(idle));
-  }
+  if (idle > 0) print_way_back(idle, holders);
 }
 
 void print_json(const std::vector<JobRow>& rows) {

@@ -15,14 +15,9 @@ Result<std::string> ledger_of_job(const std::string& job, const Places& places) 
   Places only_global = places;
   only_global.memory = only_global.local = "";
   DIAPAUSE_TRY_ASSIGN(const Collection collection, collect(only_global));
-  DIAPAUSE_TRY_ASSIGN(const std::vector<const Job*> jobs, find_jobs(collection, job));
-  if (jobs.size() > 1) {
-    return fail(Code::argument,
-                fmt::format("there are several jobs '{}'; take a whole name, as {} ({} of them)",
-                            job, jobs[0]->key, jobs.size()));
-  }
+  DIAPAUSE_TRY_ASSIGN(const Job* const found, find_job(collection, job));
   for (const store::SurveyedPlace& place : collection.places) {
-    if (place.job == jobs[0]->key) return place.directory.path() + "/" + energy::Ledger::kFileName;
+    if (place.job == found->key) return place.directory.path() + "/" + energy::Ledger::kFileName;
   }
   return fail(Code::not_found, fmt::format("job '{}' has no directory in: {}", job,
                                            fmt::join(collection.roots, ", ")));

@@ -138,8 +138,8 @@ Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArgu
       return fail(
           Code::argument,
           fmt::format("version {} of '{}' was captured and is not published yet: the next start "
-                      "does that, and diapause prune JOB --all removes it with all others",
-                      number, arguments.job));
+                      "does that, and diapause prune {} --all removes it with all others",
+                      number, arguments.job, jobs.front()->key));
     }
   }
   return {};
@@ -155,6 +155,14 @@ Status clear_spares(const std::vector<LockedTier>& tiers, const Job& job, bool w
   return {};
 }
 
+// Returns the jobs that are meant. A name means one job only: what is removed does not come back,
+// and the job of that name in another directory may be of another problem.
+Result<std::vector<const Job*>> meant_jobs(const Collection& collection, const std::string& name) {
+  if (name.empty()) return find_jobs(collection, name);
+  DIAPAUSE_TRY_ASSIGN(const Job* const job, find_job(collection, name));
+  return std::vector<const Job*>{job};
+}
+
 // Collects again once the job's places are locked, because what was seen before may have changed.
 Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job,
                                      const PruneArguments& arguments) {
@@ -162,7 +170,7 @@ Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job,
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> roots, tier_roots(arguments.places));
   DIAPAUSE_TRY_ASSIGN(std::vector<LockedTier> tiers, lock_places(seen, job, roots));
   DIAPAUSE_TRY_ASSIGN(const Collection collection, collect(arguments.places));
-  DIAPAUSE_TRY_ASSIGN(const std::vector<const Job*> jobs, find_jobs(collection, job.key));
+  DIAPAUSE_TRY_ASSIGN(const Job* const now, find_job(collection, job.key));
   for (LockedTier& locked : tiers) {
     const auto same =
         std::find_if(collection.places.begin(), collection.places.end(), [&](const auto& place) {
@@ -172,8 +180,8 @@ Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job,
       return fail(Code::io, locked.tier.path() + " has vanished");
     locked.place = &*same;
   }
-  DIAPAUSE_TRY(clear_spares(tiers, *jobs.front(), arguments.all));
-  return prune_job(*jobs.front(), tiers, arguments, collection.seen_s);
+  DIAPAUSE_TRY(clear_spares(tiers, *now, arguments.all));
+  return prune_job(*now, tiers, arguments, collection.seen_s);
 }
 
 }  // namespace
@@ -181,7 +189,7 @@ Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job,
 int prune(const PruneArguments& arguments) {
   const auto collection = collect(arguments.places);
   if (!collection) return complain(collection.error());
-  const auto jobs = find_jobs(*collection, arguments.job);
+  const auto jobs = meant_jobs(*collection, arguments.job);
   if (!jobs) return complain(jobs.error());
   if (const Status there = check_versions_exist(*jobs, arguments); !there)
     return complain(there.error());

@@ -210,14 +210,9 @@ void print_compressed(const VersionDetails& details) {
 int show(const ShowArguments& arguments) {
   const auto collection = collect(arguments.places);
   if (!collection) return complain(collection.error());
-  const auto jobs = find_jobs(*collection, arguments.job);
-  if (!jobs) return complain(jobs.error());
-  if (jobs->size() > 1) {
-    std::vector<std::string> keys;
-    for (const Job* job : *jobs) keys.push_back(job->key);
-    return complain(fmt::format("'{}' may be any of: {}", arguments.job, fmt::join(keys, ", ")));
-  }
-  const Job& job = *jobs->front();
+  const auto found = find_job(*collection, arguments.job);
+  if (!found) return complain(found.error());
+  const Job& job = **found;
   const auto version = choose(job, arguments.version);
   if (!version) return complain(version.error());
   const VersionDetails details = read_details(**version);

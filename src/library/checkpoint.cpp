@@ -25,7 +25,7 @@ Status Engine::usable() const {
                             "run with as many, open it "
                             "under another name, or remove them with 'diapause prune {} --all'",
                             context_->job, host_->other_rank_count(), context_->rank_count(),
-                            context_->job));
+                            context_->job_key()));
   }
   return {};
 }

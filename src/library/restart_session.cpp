@@ -13,7 +13,7 @@ namespace diapause::library {
 namespace {
 
 Status check_fits(const format::Region& stored, const format::Region& wanted,
-                  const std::string& job) {
+                  const std::string& job_key) {
   if (stored.type == wanted.type && stored.element_bytes == wanted.element_bytes &&
       stored.count == wanted.count) {
     return {};
@@ -26,7 +26,7 @@ Status check_fits(const format::Region& stored, const format::Region& wanted,
                           "another name, or remove them with 'diapause prune {} --all'",
                           stored.name, stored.count, format::element_type_name(stored.type),
                           stored.element_bytes, wanted.count,
-                          format::element_type_name(wanted.type), wanted.element_bytes, job));
+                          format::element_type_name(wanted.type), wanted.element_bytes, job_key));
 }
 
 Status check_writable(const ProtectedRegion& region, const sys::Mappings& mappings) {
@@ -113,7 +113,7 @@ Result<std::vector<std::byte*>> RestartSession::targets_of(const std::vector<std
                   fmt::format("region '{}' is protected, but version {} does not hold it",
                               region.description.name, restart_->fetched.manifest.version.number));
     }
-    DIAPAUSE_TRY(check_fits(stored[*place], region.description, context_.job));
+    DIAPAUSE_TRY(check_fits(stored[*place], region.description, context_.job_key()));
     if (mappings) DIAPAUSE_TRY(check_writable(region, *mappings));
     targets[*place] = region.data;
     next = *place + 1;

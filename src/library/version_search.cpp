@@ -132,7 +132,7 @@ Error VersionSearch::failure() const {
                                  : fmt::format(
                                        "to start from the beginning, remove it with 'diapause "
                                        "prune {} --all', or use another name",
-                                       context_.job);
+                                       context_.job_key());
   return {refusal_,
           fmt::format("nothing of '{}' can be restored:\n{}{}", context_.job, reason_, advice)};
 }

@@ -103,6 +103,34 @@ class IdentityTest(CommandTest):
         job.symlink_to(self.scratch / "elsewhere")
         self.assertIn("symbolic link", self.command(self.work, "list", status=3)[1])
 
+    def test_prune_refuses_a_name_that_jobs_of_two_directories_have(self):
+        other, empty = self.scratch / "other", self.scratch / "empty"
+        other.mkdir(mode=0o700)
+        empty.mkdir()
+        self.run_minimal(other, status=3)
+        (mine,), (its,) = [[path.name for path in (directory / "diapause").glob("minimal-*")]
+                           for directory in (self.work, other)]
+        for directory in (self.work, other, empty):
+            for what in (["--all"], ["--keep", "1"], ["--unfinished"], ["--all", "--dry-run"]):
+                out, err = self.command(directory, "prune", "minimal", *what, status=3)
+                self.assertEqual(out, "")
+                for key in (mine, its):
+                    self.assertIn(key, err)
+            for verb in (["show", "minimal"], ["export", "minimal", "--to", "arrays"]):
+                self.assertIn(", ".join(sorted((mine, its))),
+                              self.command(directory, *verb, status=3)[1])
+        told = self.command(self.work, "jobs")[0]
+        for key in (mine, its):
+            self.assertIn(f"diapause prune {key} --all", told)
+        self.command(self.work, "prune", mine, "--all")
+        self.assertIn("continuing after step 50", self.run_minimal(other)[0])
+
+    def test_the_advice_to_prune_names_this_directory_s_job(self):
+        for image in self.memory.glob("minimal-*/*/v*/r0.img"):
+            image.write_bytes(image.read_bytes()[:4096])
+        (key,) = [path.name for path in (self.work / "diapause").glob("minimal-*")]
+        self.assertIn(f"'diapause prune {key} --all'", self.run_minimal(self.work, status=2)[1])
+
     def test_under_another_name_of_the_machine(self):
         node = next(path for path in self.memory.glob("minimal-*/*") if path.is_dir())
         node.rename(node.with_name("yesterday"))
