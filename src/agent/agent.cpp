@@ -60,7 +60,7 @@ Result<std::unique_ptr<Team>> gather_team(const Nodes& nodes, const StoreRequest
   DIAPAUSE_TRY_ASSIGN(invitation.secret, Secret::draw());
   invitation.job = request.name;
   invitation.config_path = request.config_path;
-  invitation.directory = sys::current_directory();
+  DIAPAUSE_TRY_ASSIGN(invitation.directory, sys::current_directory());
   for (const auto& variable : request.environment) {
     if (variable.first.starts_with("DIAPAUSE_")) invitation.environment.push_back(variable);
   }
@@ -521,7 +521,10 @@ Result<int> launch(const LaunchRequest& given) {
   LaunchRequest request = given;
   if (std::ranges::find(request.files, "") != request.files.end())
     return fail(Code::argument, "an empty text after --files names no file");
-  request.files = process::absolute_patterns(request.files, sys::current_directory());
+  if (!request.files.empty()) {
+    DIAPAUSE_TRY_ASSIGN(const std::string here, sys::current_directory());
+    request.files = process::absolute_patterns(request.files, here);
+  }
   DIAPAUSE_TRY(fabric::check_choice(request.store.environment));
   DIAPAUSE_TRY(process::Keeper::check());
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());

@@ -41,7 +41,8 @@ Result<config::Settings> read_settings(const std::string& config_path,
   DIAPAUSE_TRY_ASSIGN(config::Settings settings,
                       config::parse_settings(text, path, environment, sys::user_id()));
   if (!settings.global_path.starts_with('/')) {
-    settings.global_path = sys::current_directory() + "/" + settings.global_path;
+    DIAPAUSE_TRY_ASSIGN(const std::string here, sys::current_directory());
+    settings.global_path = here + "/" + settings.global_path;
   }
   return settings;
 }

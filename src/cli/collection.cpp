@@ -102,7 +102,9 @@ Result<std::vector<std::string>> tier_roots(const Places& places) {
     roots[0] = store::own_root(sys::real_kernel(), roots[0]);
   }
   for (std::string& root : roots) {
-    if (!root.empty() && !root.starts_with('/')) root.insert(0, sys::current_directory() + "/");
+    if (root.empty() || root.starts_with('/')) continue;
+    DIAPAUSE_TRY_ASSIGN(const std::string here, sys::current_directory());
+    root.insert(0, here + "/");
   }
   return roots;
 }

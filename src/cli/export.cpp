@@ -232,16 +232,17 @@ Status write_about(const Job& job, const CollectedVersion& version, const Versio
   return file.write_all(as_byte_view(about), 0);
 }
 
-std::string absolute(const std::string& path) {
-  return path.starts_with('/') ? path : sys::current_directory() + "/" + path;
+Result<sys::Directory> make_directory(const std::string& path) {
+  if (path.starts_with('/')) return sys::Directory::make_private(sys::real_kernel(), path);
+  DIAPAUSE_TRY_ASSIGN(const std::string here, sys::current_directory());
+  return sys::Directory::make_private(sys::real_kernel(), here + "/" + path);
 }
 
 Result<std::vector<std::string>> export_to_directory(const Job& job,
                                                      const CollectedVersion& version,
                                                      const Places& places,
                                                      const std::string& path) {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory to,
-                      sys::Directory::make_private(sys::real_kernel(), absolute(path)));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory to, make_directory(path));
   // Beside the arrays of another version nobody could tell which are of this one.
   if (to.id_of("version.json")) {
     return fail(Code::argument,
@@ -273,8 +274,7 @@ Result<OneFile::Places> read_places(const std::string& path) {
 // and writes the content there: it is written once. `directory` holds what is in the making.
 Status export_to_hdf5(const Job& job, const CollectedVersion& version, const Places& places,
                       const std::string& directory, const std::string& path) {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory parts,
-                      sys::Directory::make_private(sys::real_kernel(), absolute(directory)));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory parts, make_directory(directory));
   const VersionDetails details = read_details(version);
   ManyFiles outlines(parts, ManyFiles::Content::left_out);
   DIAPAUSE_TRY(Exporter(version, details, outlines).run());

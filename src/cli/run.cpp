@@ -51,14 +51,14 @@ std::vector<sys::Supervisor::Variable> end_of_allocation(const std::string& slur
 
 class Run {
  public:
-  Run(const RunArguments& arguments, sys::Supervisor& supervisor)
+  Run(const RunArguments& arguments, sys::Supervisor& supervisor, const std::string& directory)
       : arguments_(arguments),
         supervisor_(supervisor),
         slurm_job_(variable("SLURM_JOB_ID")),
-        stop_file_(fmt::format("{}/.diapause-stop-{}-{}", sys::current_directory(),
-                               sys::host_name(), sys::process_id())),
-        again_file_(fmt::format("{}/.diapause-again-{}-{}", sys::current_directory(),
-                                sys::host_name(), sys::process_id())) {}
+        stop_file_(
+            fmt::format("{}/.diapause-stop-{}-{}", directory, sys::host_name(), sys::process_id())),
+        again_file_(fmt::format("{}/.diapause-again-{}-{}", directory, sys::host_name(),
+                                sys::process_id())) {}
 
   int all_attempts() {
     const auto allocation = end_of_allocation(slurm_job_);
@@ -284,12 +284,15 @@ class Run {
 }  // namespace
 
 int run(const RunArguments& arguments) {
-  auto supervisor = sys::Supervisor::create();
-  if (!supervisor) {
-    fmt::print(stderr, "diapause run: {}\n", supervisor.error().message);
+  const auto refuse = [](const Error& error) {
+    fmt::print(stderr, "diapause run: {}\n", error.message);
     return kCannotRun;
-  }
-  return Run(arguments, *supervisor).all_attempts();
+  };
+  const auto directory = sys::current_directory();
+  if (!directory) return refuse(directory.error());
+  auto supervisor = sys::Supervisor::create();
+  if (!supervisor) return refuse(supervisor.error());
+  return Run(arguments, *supervisor, *directory).all_attempts();
 }
 
 }  // namespace diapause::cli

@@ -76,7 +76,7 @@ struct OpenRequest {
   std::string config_text;  // TOML, used if there is no path
   config::Environment environment;
   std::string host_name;
-  std::string working_directory;
+  Result<std::string> working_directory = std::string();  // must be known for a relative path
   std::uint32_t user_id = 0;
   LogSink log;
   std::unique_ptr<sys::StopSignals> stop_signals;  // nullptr: signals are not watched

@@ -48,8 +48,11 @@ Result<std::string> shared_config_text(OpenRequest& request) {
   return from_root.substr(1);
 }
 
-std::string absolute(const std::string& path, const std::string& working_directory) {
-  return path.starts_with('/') ? path : working_directory + "/" + path;
+Status make_absolute(std::string& path, const Result<std::string>& working_directory) {
+  if (path.starts_with('/')) return {};
+  if (!working_directory) return fail(working_directory.error());
+  path = *working_directory + "/" + path;
+  return {};
 }
 
 }  // namespace
@@ -158,6 +161,7 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
     if (settings) context->settings = std::move(*settings);
     if (!settings) mine = fail(std::move(settings.error()));
   }
+  if (mine) mine = make_absolute(context->settings.global_path, request.working_directory);
   if (context->settings.global_mode == config::GlobalMode::mpi_io &&
       request.comm->file_writer() == nullptr) {
     mine = fail(Code::config,
@@ -168,8 +172,6 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
   context->comm = std::move(request.comm);
   DIAPAUSE_TRY(agree(*context, mine));
   if (context->comm->rank() == 0) tell_of_unknown_variables(*context);
-  context->settings.global_path =
-      absolute(context->settings.global_path, request.working_directory);
   choose_memory_root(*context, request.user_id);
   DIAPAUSE_TRY_ASSIGN(context->topology,
                       engine::find_topology(*context->comm, context->settings, request.host_name));

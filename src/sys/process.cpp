@@ -24,10 +24,15 @@ std::string host_name() {
   return name.data();
 }
 
-std::string current_directory() {
+Result<std::string> current_directory() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::current_path(error);
-  return error ? "/" : path.string();
+  if (!error) return path.string();
+  if (error.value() == ENOENT) {
+    return fail(Code::not_found,
+                "the working directory has been removed: change into a directory that exists");
+  }
+  return fail(Code::io, "cannot tell the working directory: " + error.message());
 }
 
 std::uint64_t file_size_limit() {

@@ -13,7 +13,8 @@
 namespace diapause::sys {
 
 std::string host_name();
-std::string current_directory();
+// Fails if the directory has been removed since this process came into it.
+Result<std::string> current_directory();
 // Returns the path of the program that this process runs, with links followed; empty if the kernel
 // does not tell.
 std::string own_program();

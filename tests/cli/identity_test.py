@@ -2,6 +2,7 @@
 """A job goes on wherever its directory is found, and list and verify name the version
 that it goes on from."""
 
+import pathlib
 import shutil
 import subprocess
 
@@ -130,6 +131,18 @@ class IdentityTest(CommandTest):
             image.write_bytes(image.read_bytes()[:4096])
         (key,) = [path.name for path in (self.work / "diapause").glob("minimal-*")]
         self.assertIn(f"'diapause prune {key} --all'", self.run_minimal(self.work, status=2)[1])
+
+    def test_but_not_from_a_directory_that_was_removed(self):
+        script = 'cd work && rm -r ../work && exec "$@"'
+        for more, words in (({}, "the working directory has been removed"),
+                            ({"DIAPAUSE_GLOBAL_PATH": self.scratch / "elsewhere"}, "")):
+            done = subprocess.run(["sh", "-c", script, "sh", support.MINIMAL],
+                                  env=self.settings(**more), cwd=self.scratch,
+                                  capture_output=True, text=True, timeout=support.LIMIT_S)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(done.stderr == "", words == "")
+            self.assertFalse(pathlib.Path("/diapause").exists())
+            self.work.mkdir()
 
     def test_under_another_name_of_the_machine(self):
         node = next(path for path in self.memory.glob("minimal-*/*") if path.is_dir())

@@ -129,6 +129,19 @@ class RunTest(Runs):
             with self.subTest(arguments):
                 self.diapause("run", *arguments, status=125)
 
+    def test_a_working_directory_that_was_removed_is_an_error(self):
+        for arguments, status in ((["run", "--", "true"], 125), (["list"], 3),
+                                  (["launch", "-n", "gone", "--", "true"], 125)):
+            with self.subTest(arguments):
+                done = subprocess.run(["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && "$@"',
+                                       "sh", support.DIAPAUSE, *arguments], cwd=self.scratch,
+                                      env=support.environment(), capture_output=True, text=True,
+                                      timeout=support.LIMIT_S)
+                self.assertEqual(done.returncode, status, done.stderr)
+                if arguments[0] != "launch":  # which some machines refuse anyway
+                    self.assertIn("the working directory has been removed", done.stderr)
+                self.assertFalse(pathlib.Path("/diapause").exists())
+
     # ---- signals ----
 
     def test_signals_to_end_are_passed_on_and_end_the_restarts(self):
