@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/collection.hpp"
 #include "cli/finish.hpp"
 #include "cli/verbs.hpp"
 #include "cli/vigil.hpp"
@@ -290,6 +291,11 @@ int run(const RunArguments& arguments) {
   };
   const auto directory = sys::current_directory();
   if (!directory) return refuse(directory.error());
+  // Only --stall looks into the tiers, but a file that is named is meant to be read.
+  if (arguments.stall_s > 0 || !arguments.places.config.empty()) {
+    const auto roots = tier_roots(arguments.places);
+    if (!roots) return refuse(roots.error());
+  }
   auto supervisor = sys::Supervisor::create();
   if (!supervisor) return refuse(supervisor.error());
   return Run(arguments, *supervisor, *directory).all_attempts();

@@ -63,18 +63,19 @@ bool ProgressVigil::has_stalled(double now_s) {
   if (stall_s_ <= 0) return false;
   if (last_ && now_s - looked_s_ < stall_s_ / kLooksPerStall) return false;
   looked_s_ = now_s;
-  std::string now = footprint();
-  if (!last_ || *last_ != now) {
+  std::optional<std::string> now = footprint();
+  // The time in which nobody could look says nothing about the command.
+  if (!now || !last_ || *last_ != *now) {
     last_ = std::move(now);
     changed_s_ = now_s;
   }
   return now_s - changed_s_ >= stall_s_;
 }
 
-std::string ProgressVigil::footprint() const {
+std::optional<std::string> ProgressVigil::footprint() const {
   const auto collection = collect(places_);
+  if (!collection) return std::nullopt;
   std::string text;
-  if (!collection) return text;
   for (const store::SurveyedPlace& place : collection->places) {
     text += place.directory.path();
     const auto ledger = place.directory.open_file(energy::Ledger::kFileName, sys::Access::read);

@@ -50,7 +50,8 @@ class ProgressVigil {
   void begin_anew() { last_.reset(); }  // the time until now does not count
 
  private:
-  std::string footprint() const;
+  // Returns what the jobs have left; nullopt: the configuration does not tell where to look.
+  std::optional<std::string> footprint() const;
 
   const Places& places_;
   const double stall_s_;

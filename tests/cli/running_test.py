@@ -142,6 +142,25 @@ class RunTest(Runs):
                     self.assertIn("the working directory has been removed", done.stderr)
                 self.assertFalse(pathlib.Path("/diapause").exists())
 
+    def test_a_configuration_that_cannot_be_read_is_refused_before_the_start(self):
+        absent, broken = self.scratch / "absent.toml", self.scratch / "broken.toml"
+        broken.write_text("[memory\n")
+        for file in (absent, broken):
+            for more in ([], ["--stall", 1]):
+                _, err = self.diapause("run", "--config", file, *more, "--", "sh", "-c",
+                                       "echo x >> log", status=125)
+                self.assertIn(str(file), err)
+        _, err = self.diapause("run", "--stall", 1, "--", "sh", "-c", "echo x >> log", status=125,
+                               DIAPAUSE_CONFIG=absent)
+        self.assertIn(str(absent), err)
+        self.assertEqual(self.log(), [])
+
+    def test_a_configuration_that_vanishes_meanwhile_is_no_stall(self):
+        config = self.scratch / "config.toml"
+        config.write_text("")
+        self.diapause("run", "--restarts", 0, "--config", config, "--stall", 0.5, "--", "sh", "-c",
+                      "rm config.toml; sleep 2")
+
     # ---- signals ----
 
     def test_signals_to_end_are_passed_on_and_end_the_restarts(self):
