@@ -1,5 +1,7 @@
 #include "cli/plan_options.hpp"
 
+#include "cli/verb_options.hpp"
+
 namespace diapause::cli {
 namespace {
 
@@ -19,11 +21,11 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
   constexpr const char* kJob = "The job";
   verb.add_option("--nodes", job.nodes, "Number of nodes [as measured, or 1]")
       ->option_text("N")
-      ->check(CLI::Range(1u, 100'000'000u))
+      ->check(within(1u, 100'000'000u))
       ->group(kJob);
   verb.add_option("--ranks", job.ranks, "Number of ranks [one on each node]")
       ->option_text("N")
-      ->check(CLI::Range(1u, 2'000'000'000u))
+      ->check(within(1u, 2'000'000'000u))
       ->group(kJob);
   verb.add_option("--bytes-per-rank", job.bytes_per_rank,
                   "Protected bytes of a rank: 2GiB, 500MB [as measured]")
@@ -36,7 +38,7 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
   verb.add_option("--levels", job.levels, "Levels that it takes [1,2,3,4]")
       ->delimiter(',')
       ->option_text("LIST")
-      ->check(CLI::Range(1, 5))
+      ->check(within(1, 5))
       ->group(kJob);
   add_words(verb, "--level", job.level,
             "Times of a level: 4:blocked=2s,behind=5min,restart=10min,down=1min")
@@ -45,18 +47,18 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
   verb.add_option("--slowed", job.slowed,
                   "Share of its speed that the program loses to background work")
       ->option_text("SHARE")
-      ->check(CLI::Range(0.0, 0.99))
+      ->check(within(0.0, 0.99))
       ->capture_default_str()
       ->group(kJob);
   verb.add_flag("--sync", job.sync, "The program waits until a checkpoint holds")->group(kJob);
   verb.add_option("--group-nodes", job.group_nodes, "Number of nodes in a group of level 3")
       ->option_text("N")
-      ->check(CLI::Range(2u, 255u))
+      ->check(within(2u, 255u))
       ->capture_default_str()
       ->group(kJob);
   verb.add_option("--parity", job.parity, "Number of nodes of a group that may be lost")
       ->option_text("N")
-      ->check(CLI::Range(1u, 254u))
+      ->check(within(1u, 254u))
       ->capture_default_str()
       ->group(kJob);
 }
@@ -107,7 +109,7 @@ void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
                   "Number of checkpoints of each level of which one is of the next level: 3,2,4")
       ->delimiter(',')
       ->option_text("LIST")
-      ->check(CLI::Range(1, 1'000'000'000))
+      ->check(within(1, 1'000'000'000))
       ->needs(interval)
       ->group(kRun);
   verb.add_option("--goal", arguments.goal, "Optimum that is taken: time or energy")
@@ -118,17 +120,18 @@ void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
       ->group(kRun);
   verb.add_option("--replicas", arguments.replicas, "Number of runs, each with other failures")
       ->option_text("N")
-      ->check(CLI::Range(1u, 1'000'000u))
+      ->check(within(1u, 1'000'000u))
       ->capture_default_str()
       ->group(kRun);
   verb.add_option("--seed", arguments.seed, "The same seed gives the same runs")
       ->option_text("N")
+      ->check(natural())
       ->capture_default_str()
       ->group(kRun);
   verb.add_option("--threads", arguments.threads,
                   "Number of runs at a time [the number of processors]")
       ->option_text("N")
-      ->check(CLI::Range(1u, 4096u))
+      ->check(within(1u, 4096u))
       ->group(kRun);
 }
 
@@ -148,7 +151,7 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
                   "Number of consecutive nodes that a failure of class `nodes` takes [nodes that "
                   "level 3 survives]")
       ->option_text("N")
-      ->check(CLI::Range(1u, 1'000'000u))
+      ->check(within(1u, 1'000'000u))
       ->group(kFailures);
   verb.add_option("--power-domain", arguments.power_domain,
                   "Failures of power domains: their number of consecutive nodes, and the mean time "
@@ -158,6 +161,7 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
       ->group(kFailures);
   verb.add_option("--spares", arguments.spares, "Number of nodes that replace lost ones [no limit]")
       ->option_text("N")
+      ->check(within(0u, UINT32_MAX))
       ->group(kFailures);
   verb.add_option("--repair", arguments.repair, "Time until a lost node can be used again")
       ->option_text("TIME")
@@ -193,7 +197,7 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
   verb.add_option("--bound", arguments.bound_percent,
                   "How much longer than the shortest time the mixed schedule may take")
       ->option_text("PERCENT")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(within(0.0, 1000.0))
       ->capture_default_str();
   constexpr const char* kByRuns = "By simulation";
   verb.add_option("--law", arguments.played.law,
@@ -210,18 +214,19 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
   verb.add_option("--replicas", arguments.played.replicas,
                   "Number of runs, each with other failures")
       ->option_text("N")
-      ->check(CLI::Range(2u, 1'000'000u))
+      ->check(within(2u, 1'000'000u))
       ->capture_default_str()
       ->group(kByRuns);
   verb.add_option("--seed", arguments.played.seed, "The same seed gives the same runs")
       ->option_text("N")
+      ->check(natural())
       ->capture_default_str()
       ->group(kByRuns);
   verb.add_option("--sizes", arguments.sizes,
                   "Print the shares of time on these numbers of nodes, at the optimum of each")
       ->delimiter(',')
       ->option_text("LIST")
-      ->check(CLI::Range(1, 100'000'000));
+      ->check(within(1, 100'000'000));
   verb.add_option("--fill-time", arguments.fill_time,
                   "Print the least time to write MEMORY, or USED percent of it if that is given, "
                   "to STORAGE (a size, "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/verb_options.hpp"
 #include "config/settings.hpp"
 
 namespace diapause::cli {
@@ -23,7 +24,7 @@ void add_choice(CLI::App& verb, MeterChoice& choice) {
       ->default_str(fmt::format("{}", fmt::join(defaults.meters, ",")));
   verb.add_option("--period-ms", choice.period_ms, "Milliseconds between two samples")
       ->option_text("N")
-      ->check(CLI::Range(1, 60000))
+      ->check(within(1, 60000))
       ->default_str(std::to_string(defaults.period_ms));
   verb.add_option("--profile", choice.profile,
                   "Profile of the machine for the model: a name or a file")
@@ -39,7 +40,7 @@ void add_record(CLI::App& power, PowerRecordArguments& arguments) {
   verb.add_option("--seconds", arguments.seconds,
                   "Record for S seconds [until it is ended, as by Ctrl-C]")
       ->option_text("S")
-      ->check(CLI::Range(0.0, kMostSeconds));
+      ->check(within(0.0, kMostSeconds));
   add_choice(verb, arguments.choice);
   verb.footer(std::string("Examples:\n  diapause power record run.trace\n"
                           "  diapause power record run.trace --seconds 60 --period-ms 10\n\n") +
@@ -61,7 +62,7 @@ void add_align(CLI::App& power, PowerAlignArguments& arguments) {
       ->option_text("NAME");
   verb.add_option("--within", arguments.within_s, "Greatest difference of the clocks, in seconds")
       ->option_text("S")
-      ->check(CLI::Range(1.0, 86400.0))
+      ->check(within(1.0, 86400.0))
       ->capture_default_str();
   verb.footer(std::string("Examples:\n  diapause power align meter.csv run.trace\n\n") +
               kExitCodes);
@@ -74,7 +75,7 @@ void add_calibrate(CLI::App& power, PowerCalibrateArguments& arguments) {
       ->option_text("FILE");
   verb.add_option("--seconds", arguments.step_s, "Seconds that each step lasts")
       ->option_text("S")
-      ->check(CLI::Range(0.2, 3600.0))
+      ->check(within(0.2, 3600.0))
       ->capture_default_str();
   verb.add_option("--samples", arguments.samples,
                   "Add the measurements to this file, and fit all that it has: run once at each "
@@ -104,7 +105,7 @@ CLI::App& PowerOptions::add(CLI::App& app) {
   verb_->add_flag("--json", live_.json, "JSON, one document in each line");
   verb_->add_option("--interval", live_.interval_s, "Seconds of one measurement")
       ->option_text("S")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(within(0.01, 3600.0))
       ->capture_default_str();
   verb_
       ->add_option("--openmetrics", live_.openmetrics,

@@ -17,10 +17,10 @@ void add_intervals(CLI::App& verb, double& interval_s, int& level) {
   verb.add_option("--interval", interval_s,
                   "Take a checkpoint every S seconds [only when asked to]")
       ->option_text("S")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(within(0.0, 1e9));
   verb.add_option("--level", level, "Level of these checkpoints")
       ->option_text("N")
-      ->check(CLI::Range(1, 4))
+      ->check(within(1, 4))
       ->capture_default_str();
 }
 
@@ -36,26 +36,26 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
       ->capture_default_str();
   verb.add_option("--delay", arguments.delay_s, "Wait S seconds before each further start")
       ->option_text("S")
-      ->check(CLI::Range(0.0, most_s))
+      ->check(within(0.0, most_s))
       ->capture_default_str();
   verb.add_option("--min-uptime", arguments.min_uptime_s,
                   "Do not start the command again if it fails within S seconds")
       ->option_text("S")
-      ->check(CLI::Range(0.0, most_s))
+      ->check(within(0.0, most_s))
       ->capture_default_str();
   verb.add_option("--stall", arguments.stall_s,
                   "End the command and start it again if no ledger and no version of any job in "
                   "the tiers has changed\n"
                   "for S seconds; 0: never")
       ->option_text("S")
-      ->check(CLI::Range(0.0, most_s))
+      ->check(within(0.0, most_s))
       ->capture_default_str();
   verb.add_option("--linger", arguments.linger_s,
                   "End a launcher (mpirun, srun, ...) S seconds after the last process that it has "
                   "started has ended;\n"
                   "0: never")
       ->option_text("S")
-      ->check(CLI::Range(0.0, most_s))
+      ->check(within(0.0, most_s))
       ->capture_default_str();
   add_places(verb, arguments.places);
   verb.add_flag(
@@ -102,7 +102,7 @@ void add_nodes(CLI::App& verb, NodeArguments& arguments) {
                   "Let N nodes, node0 and so on, be this machine: for tests and demonstrations")
       ->option_text("N")
       ->group(kGroup)
-      ->check(CLI::Range(1, 1000))
+      ->check(within(1, 1000))
       ->excludes(hosts)
       ->excludes(file);
   verb.add_option("--remote-shell", arguments.remote_shell,
@@ -114,14 +114,14 @@ void add_nodes(CLI::App& verb, NodeArguments& arguments) {
   verb.add_option("--fan-out", arguments.fan_out, "How many nodes each node passes messages on to")
       ->option_text("N")
       ->group(kGroup)
-      ->check(CLI::Range(1, 10000))
+      ->check(within(1, 10000))
       ->capture_default_str();
   verb.add_option(
           "--node-timeout", arguments.limit_s,
           "Seconds that a node may be silent while the job stands still; the checkpoint then fails")
       ->option_text("S")
       ->group(kGroup)
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(within(0.1, 1e6))
       ->capture_default_str();
 }
 
@@ -170,7 +170,7 @@ void add_checkpoint(CLI::App& app, CheckpointArguments& arguments) {
           "--level", arguments.level,
           "Level of the checkpoint: 1 survives the loss of processes, 4 that of the machine")
       ->option_text("N")
-      ->check(CLI::Range(1, 4))
+      ->check(within(1, 4))
       ->capture_default_str();
   verb.add_flag("--check", arguments.check,
                 "Only say whether one could be taken now, and what would prevent it");

@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 
+#include "cli/verb_options.hpp"
+
 namespace diapause::cli {
 namespace {
 
@@ -43,12 +45,12 @@ void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
       ->capture_default_str();
   verb.add_option("--seconds", arguments.seconds,
                   "Least number of seconds for which each step is repeated")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(within(0.0, 3600.0))
       ->option_text("S")
       ->capture_default_str();
   verb.add_option("--repetitions", arguments.repetitions,
                   "Least number of times that each step is repeated")
-      ->check(CLI::Range(1, 10000))
+      ->check(within(1, 10000))
       ->option_text("N")
       ->capture_default_str();
   verb.add_option("--directory", arguments.directory,
@@ -56,7 +58,7 @@ void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
       ->option_text("PATH");
   verb.add_option("--dump-gb", arguments.dump_gb,
                   "GB of the fields that are dumped, with and without the rule of lower clocks")
-      ->check(CLI::Range(1e-3, 1e9))
+      ->check(within(1e-3, 1e9))
       ->option_text("GB")
       ->capture_default_str();
   verb.add_flag("--dry-run", arguments.is_dry_run,

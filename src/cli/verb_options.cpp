@@ -14,16 +14,27 @@ std::string footer(std::initializer_list<const char*> examples, const char* exit
   return text + "\n" + exit_codes;
 }
 
-CLI::Validator natural() {
-  const auto check = [](const std::string& text) -> std::string {
-    std::uint64_t number = 0;
+namespace {
+
+template <typename Number>
+CLI::Validator number_within(Number least, Number most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    Number number{};
     const char* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, number);
     const bool is_sound = parsed.ec == std::errc() && parsed.ptr == end;
-    return is_sound ? "" : fmt::format("'{}' is not a number from 0 to {}", text, UINT64_MAX);
+    if (is_sound && number >= least && number <= most) return "";  // which nan is not
+    return fmt::format("'{}' is not a number from {} to {}", text, least, most);
   };
   return CLI::Validator(check, "");
 }
+
+}  // namespace
+
+CLI::Validator natural() { return number_within(std::uint64_t{0}, UINT64_MAX); }
+CLI::Validator within(int least, int most) { return number_within(least, most); }
+CLI::Validator within(unsigned least, unsigned most) { return number_within(least, most); }
+CLI::Validator within(double least, double most) { return number_within(least, most); }
 
 config::Settings default_settings() {
   return config::parse_settings("", "", {}, sys::user_id()).value_or(config::Settings{});

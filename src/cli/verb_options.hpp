@@ -24,6 +24,12 @@ std::string footer(std::initializer_list<const char*> examples, const char* exit
 // Accepts natural numbers only. The library would let other numbers wrap around.
 CLI::Validator natural();
 
+// Accepts numbers from `least` to `most` only. The library's Range accepts what is no number (nan),
+// and lets some integers wrap around.
+CLI::Validator within(int least, int most);
+CLI::Validator within(unsigned least, unsigned most);
+CLI::Validator within(double least, double most);
+
 // Returns the settings that a job has without a configuration.
 config::Settings default_settings();
 

@@ -109,7 +109,7 @@ void add_inject(CLI::App& app, InjectArguments& arguments) {
   verb.add_option("--bit", arguments.bit,
                   "Flip this bit (0: least significant) of the byte at the offset")
       ->option_text("B")
-      ->check(CLI::Range(0u, 7u))
+      ->check(within(0u, 7u))
       ->group(kHow);
   verb.add_option("--overwrite", arguments.overwrite,
                   "Write these bytes (hexadecimal digits) at the offset")
@@ -117,10 +117,12 @@ void add_inject(CLI::App& app, InjectArguments& arguments) {
       ->group(kHow);
   verb.add_option("--truncate", arguments.truncate, "Cut the file to this length")
       ->option_text("N")
+      ->check(natural())
       ->group(kHow);
   verb.add_option("--offset", arguments.offset,
                   "Position in bytes; only --overwrite has a default, which is 0")
-      ->option_text("N");
+      ->option_text("N")
+      ->check(natural());
   verb.add_flag("--force", arguments.force, "Accept any regular file, also outside of the tiers");
   add_places(verb, arguments.places);
   verb.footer(
