@@ -42,8 +42,8 @@ int main(int argc, char** argv) try {
   };
   if (const std::optional<int> status = serve_job(argc, argv)) return *status;
   const std::variant<Arguments, int> parsed = parse_arguments(argc, argv);
-  if (const int* status = std::get_if<int>(&parsed)) return *status;
-  return std::visit(Do{}, std::get<Arguments>(parsed));
+  if (const int* status = std::get_if<int>(&parsed)) return settle_output(*status);
+  return settle_output(std::visit(Do{}, std::get<Arguments>(parsed)));
 } catch (const std::exception& exception) {
   return diapause::cli::complain(exception.what());
 }

@@ -1,5 +1,6 @@
 #include "cli/python.hpp"
 
+#include "cli/exit_codes.hpp"
 #include "cli/verbs.hpp"
 #include "sys/command.hpp"
 #include "sys/process.hpp"
@@ -25,6 +26,7 @@ std::vector<std::string> command_of(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int become_python(const std::vector<std::string>& arguments) {
+  if (const int settled = settle_output(kDone); settled != kDone) return settled;
   return complain(sys::become(command_of(arguments)).message + kHint);
 }
 

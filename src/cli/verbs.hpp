@@ -14,6 +14,9 @@ namespace diapause::cli {
 int complain(const std::string& message);
 void note(const std::string& text);  // prints a remark that is no error in the same way
 inline int complain(const Error& error) { return complain(error.message); }
+// Writes out what standard output still holds. Returns the status, or complains if not everything
+// could be written, except to a reader that did not want more.
+int settle_output(int status);
 
 int list(const ListArguments& arguments);
 int show(const ShowArguments& arguments);

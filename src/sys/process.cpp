@@ -1,5 +1,6 @@
 #include "sys/process.hpp"
 
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -57,6 +58,11 @@ std::uint64_t unix_time_ns() {
 }
 
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
+
+bool is_deserted(std::FILE* stream) {
+  pollfd one{::fileno(stream), POLLOUT, 0};
+  return ::poll(&one, 1, 0) == 1 && (one.revents & (POLLERR | POLLHUP)) != 0;
+}
 
 double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

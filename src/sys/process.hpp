@@ -46,5 +46,7 @@ std::vector<std::pair<std::string, std::string>> environment();
 // process with one thread.
 void put_first_in_list(const std::string& variable, const std::string& word);
 bool is_terminal(std::FILE* stream);
+// Returns whether the reader at the other end of a pipe or connection is gone.
+bool is_deserted(std::FILE* stream);
 
 }  // namespace diapause::sys

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """Wrong usage is refused, and the message names the word that is wrong."""
 
+import os
+import signal
+import subprocess
+
 import support
-from support import CommandTest
+from support import CommandTest, Tiers
 
 COMMAND = ["--", "true"]
 LAUNCH = ["launch", "-n", "usage"]
@@ -34,6 +38,38 @@ class UsageTest(CommandTest):
                     self.assertIn(option, err)
                     self.assertIn(text, err)
         self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_a_full_disk_is_no_success(self):
+        job = self.scratch / "tiers/global/heat-0a1b2c3d"
+        job.mkdir(parents=True, mode=0o700)
+        job.parent.chmod(0o700)
+        (job / "ledger.jsonl").write_text('{"schema": 2, "event": "open", "time_unix_s": 1.0, '
+                                          '"incarnation": 1, "ranks": 1, "nodes": 1}\n')
+        tiers = Tiers(self.scratch / "tiers").settings()
+        model = ["--bytes-per-rank", "1GiB", "--node-mtbf", "1y"]
+        for arguments in (["--help"], ["--version"], ["list"], ["list", "--json"], ["jobs"],
+                          ["history", "heat"], ["prune", "--unfinished", "--dry-run"],
+                          ["plan", *model], ["power", "--once", "--json"],
+                          ["simulate", *model, "--replicas", 1, "--json"],
+                          ["predict", "--machine", "theta-xc40", "--app", "heat"]):
+            with self.subTest(arguments), open("/dev/full", "w") as full:
+                done = subprocess.run([support.DIAPAUSE, *map(str, arguments)], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, cwd=self.scratch,
+                                      env=support.environment(**tiers), timeout=support.LIMIT_S)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertRegex(done.stderr, "cannot write (standard output|to file)")
+
+    def test_a_reader_that_wants_no_more_is_no_trouble(self):
+        for restore in (True, False):  # with and without a signal
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([support.DIAPAUSE, "list"], stdout=writer,
+                                  stderr=subprocess.PIPE, cwd=self.scratch,
+                                  env=support.environment(**Tiers(self.scratch).settings()),
+                                  restore_signals=restore, timeout=support.LIMIT_S)
+            os.close(writer)
+            self.assertEqual(done.stderr, b"")
+            self.assertEqual(done.returncode, -signal.SIGPIPE if restore else 0)
 
 
 if __name__ == "__main__":
