@@ -15,10 +15,9 @@ using json = nlohmann::ordered_json;
 using fields::count;
 using fields::duration;
 using fields::find;
+using fields::kNewestSchema;
 using fields::number;
 using fields::text;
-
-constexpr std::uint64_t kNewestSchema = 2;
 
 Slowed slowed_of(const json& phase) {
   const json* const slowed = find(phase, "slowed");

@@ -7,8 +7,10 @@
 #include <thread>
 
 #include "cli/job_history.hpp"
+#include "cli/json_fields.hpp"
 #include "cli/ledgers.hpp"
 #include "cli/repeated_lines.hpp"
+#include "cli/text.hpp"
 #include "cli/verbs.hpp"
 #include "sys/line_file.hpp"
 #include "sys/process.hpp"
@@ -22,9 +24,15 @@ class Display {
 
   void lines(const std::vector<std::string>& texts) {
     if (texts.empty()) return;
+    head();
     clear();
     for (const std::string& text : texts) fmt::print("{}\n", text);
     std::fflush(stdout);
+  }
+  // Shows the head of the table, once: a file that is no ledger has none.
+  void head() {
+    if (!has_head_) fmt::print("{}\n", history_head());
+    has_head_ = true;
   }
   // Shows the progress in a last line, which is overwritten each time.
   void progress(const HistorySums& sums) {
@@ -44,14 +52,28 @@ class Display {
  private:
   const bool has_progress_;
   bool is_shown_ = false;
+  bool has_head_ = false;
 };
+
+// Fails if what was read is no ledger, or none that this version can read.
+Status check_is_ledger(const std::string& path, const HistorySums& sums) {
+  if (sums.other_schema) {
+    return fail(Code::corrupt, fmt::format("{} has schema {}, and this version reads 1 and {}",
+                                           path, *sums.other_schema, fields::kNewestSchema));
+  }
+  if (sums.lines == 0 && sums.damaged_lines > 0) {
+    return fail(Code::corrupt, fmt::format("{} is no ledger: it has no sound line, and {} damaged",
+                                           path, sums.damaged_lines));
+  }
+  return {};
+}
 
 // Reads all complete lines that there are now.
 Status read_what_is_there(sys::LineFile& ledger, RepeatedLines& repeated, HistoryReader& reader,
                           Display& display) {
   for (;;) {
     DIAPAUSE_TRY_ASSIGN(const auto line, ledger.next());
-    if (!line) return {};
+    if (!line) return check_is_ledger(ledger.path(), reader.sums());
     if (repeated.is_new(*line)) display.lines(reader.add_line(*line));
   }
 }
@@ -68,7 +90,6 @@ int history(const HistoryArguments& arguments) {
   HistoryReader reader;
   RepeatedLines repeated;
   Display display(arguments.follow);
-  display.lines({history_head()});
   for (;;) {
     if (const Status read = read_what_is_there(*ledger, repeated, reader, display); !read)
       return complain(read.error());
@@ -79,7 +100,10 @@ int history(const HistoryArguments& arguments) {
   }
   display.lines(reader.flush());
   display.clear();
+  display.head();
   fmt::print("\n{}\n", history_text(reader.sums()));
+  if (const std::size_t damaged = reader.sums().damaged_lines; damaged > 0)
+    fmt::print("{} damaged: {} of its lines left out\n", printable(*path), damaged);
   return kDone;
 }
 

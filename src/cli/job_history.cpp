@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/json_fields.hpp"
 #include "cli/text.hpp"
 
 namespace diapause::cli {
@@ -172,8 +173,18 @@ std::string HistoryReader::schedule_text(const Line& line) {
 std::vector<std::string> HistoryReader::add_line(std::string_view text) {
   std::vector<std::string> ready;
   Line line{json::parse(text, nullptr, false)};
-  if (!line.fields.is_object()) return ready;
-  const std::string event = line.text("event");
+  const auto told = fields::text(line.fields, "event");
+  if (!told) {
+    ++sums_.damaged_lines;
+    return ready;
+  }
+  if (const auto schema = fields::count(line.fields, "schema").value_or(1);
+      schema < 1 || schema > fields::kNewestSchema) {
+    sums_.other_schema = schema;
+    return ready;
+  }
+  ++sums_.lines;
+  const std::string& event = *told;
   if (event == "checkpoint") {
     add_checkpoint(line, ready);
   } else if (event == "open" || event == "restart" || event == "schedule" || event == "stop" ||

@@ -26,6 +26,10 @@ struct HistorySums {
   double last_unix_s = 0;      // time of the last line
   std::optional<std::uint64_t> newest;
   int newest_level = 0;
+  std::size_t lines = 0;          // lines that tell an event
+  std::size_t damaged_lines = 0;  // lines that do not, which are left out
+  // It is the schema of lines that are not for this version, and are left out.
+  std::optional<std::uint64_t> other_schema;
 };
 
 class HistoryReader {

@@ -14,6 +14,8 @@ using json = nlohmann::ordered_json;
 
 inline constexpr double kLargest = 1e18;  // no machine has more joules, seconds or bytes
 
+inline constexpr std::uint64_t kNewestSchema = 2;  // of a ledger's lines
+
 inline const json* find(const json& object, const char* key) {
   const auto found = object.find(key);  // the end of what is no object
   return found == object.end() ? nullptr : &*found;

@@ -63,6 +63,19 @@ class HistoryTest(CommandTest):
         self.assertIn("6 checkpoints held the program up for 3.00 s of 100.00 s (3 %); 1 of them "
                       "FAILED; 2 starts, 1 failure, 1 restart\n",
                       text)
+        self.assertIn(f"{self.ledger} damaged: 2 of its lines left out\n", text)
+
+    def test_a_file_that_is_no_ledger_of_this_version_is_refused(self):
+        for content, words in (("root:x:0:0\n" * 3, "no sound line, and 1 damaged"),
+                               ("x\ny\n", "is no ledger: it has no sound line, and 2 damaged"),
+                               (FIRST[0] + FIRST[1].replace('"schema": 1', '"schema": 9'),
+                                "has schema 9, and this version reads 1 and 2")):
+            self.ledger.write_text(content)
+            for more in ([], ["--follow"]):
+                with self.subTest(words, more=more):
+                    _, err = self.diapause("history", self.ledger, *more, status=3)
+                    self.assertIn(str(self.ledger), err)
+                    self.assertIn(words, err)
 
     def test_what_happens_is_shown_as_it_happens_until_the_job_closes(self):
         self.ledger.write_text("".join(FIRST))
