@@ -152,8 +152,11 @@ Result<std::vector<const Job*>> find_jobs(const Collection& collection, const st
     if (matches) found.push_back(&job);
   }
   if (!found.empty() || name.empty()) return found;
-  return fail(Code::not_found,
-              fmt::format("there is no job '{}' in: {}", name, fmt::join(collection.roots, ", ")));
+  const std::string none =
+      fmt::format("there is no job '{}' in: {}", name, fmt::join(collection.roots, ", "));
+  if (collection.problems.empty()) return fail(Code::not_found, none);
+  return fail(Code::io, fmt::format("{}, as far as that can be read: {}", none,
+                                    fmt::join(collection.problems, "; ")));
 }
 
 Result<const Job*> find_job(const Collection& collection, const std::string& name) {

@@ -71,11 +71,12 @@ Result<std::vector<std::string>> tier_roots(const Places& places);
 
 Result<Collection> collect(const Places& places);
 
-// Returns the jobs with that name or key; all for "". Code::not_found if there are none.
+// Returns the jobs with that name or key; all for "". Code::not_found if there are none, and
+// Code::io if there may be one where nobody could look.
 Result<std::vector<const Job*>> find_jobs(const Collection& collection, const std::string& name);
 
-// Returns the one job with that name or key. Code::not_found if there is none, and Code::argument,
-// with all keys, if there are several: the same name in another directory is another job.
+// Returns the one job with that name or key, fails like find_jobs(), and with Code::argument and
+// all keys if there are several: the same name in another directory is another job.
 Result<const Job*> find_job(const Collection& collection, const std::string& name);
 
 // Returns what remains of a version, judged by names. The content of files is checked by `verify`.

@@ -131,6 +131,15 @@ class JobsTest(CommandTest):
         text, _ = self.diapause("jobs", tiers=self.tiers)
         self.assertIn("jobs that do not run occupy 14.6 KiB of memory", text)
 
+    def test_a_job_that_may_be_where_nobody_can_look_is_not_said_to_be_absent(self):
+        self.tiers.global_.rename(self.scratch / "other")
+        self.tiers.global_.write_text("no directory")  # which root, too, cannot read as one
+        for verb in (["list"], ["jobs"], ["show"], ["verify"], ["prune", "--all"], ["history"],
+                     ["export", "--to", "arrays"], ["energy"], ["report", "-o", "page.html"]):
+            _, err = self.diapause(verb[0], "heat", *verb[1:], tiers=self.tiers, status=3)
+            self.assertIn("there is no job 'heat'", err)
+            self.assertIn(f"{self.tiers.global_} is not a directory", err)
+
     def test_no_jobs_is_no_error(self):
         self.assertIn("no jobs in: ", self.diapause("jobs", tiers=Tiers(self.scratch / "empty"))[0])
 
