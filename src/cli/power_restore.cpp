@@ -18,6 +18,15 @@ Result<governor::Controls::Outcome> restore(const PowerRestoreArguments& argumen
     state = settings.governor.state_path;
   }
   sys::Kernel& kernel = sys::real_kernel();
+  // To open the controls would make the directory. A node on which no governor has run has none,
+  // and the epilogue of a batch system finds nothing to do there.
+  if (const auto there = sys::Directory::open_private(kernel, state);
+      !there && there.error().code == Code::not_found) {
+    if (arguments.state.empty()) return governor::Controls::Outcome{};
+    return fail(
+        Code::not_found,
+        fmt::format("there is no directory {}: no governor has kept its state there", state));
+  }
   DIAPAUSE_TRY_ASSIGN(const std::string boot, sys::boot_id(kernel));
   DIAPAUSE_TRY_ASSIGN(governor::Controls controls, governor::Controls::open(kernel, state, boot));
   return governor::put_back_leftovers(kernel, controls);

@@ -43,6 +43,15 @@ class PowerRestoreTest(CommandTest):
         self.diapause("power", "restore", DIAPAUSE_GOVERNOR_STATE_PATH=self.state)
         self.assertEqual(self.value(), "2000000")
 
+    def test_a_directory_that_is_not_there_is_not_made(self):
+        absent = self.scratch / "absent"
+        _, err = self.diapause("power", "restore", "--state", absent, status=3)
+        self.assertIn(f"there is no directory {absent}", err)
+        # A node on which no governor has run: the epilogue has nothing to do.
+        self.assertEqual(self.diapause("power", "restore", DIAPAUSE_GOVERNOR_STATE_PATH=absent)[0],
+                         "0 put back, 0 left alone\n")
+        self.assertFalse(absent.exists())
+
     def test_a_value_that_somebody_else_has_set_since_stays(self):
         self.leave()
         self.control.write_text("1500000\n")
