@@ -211,6 +211,16 @@ void check_verb(const CLI::App& app, const std::vector<std::string>& words, std:
                                          config::quoted(typed), nearest, fmt::join(names, ", ")));
 }
 
+// Throws CLI::ParseError for a first word that should be an option and is none. The library would
+// only report a missing verb.
+void check_first_option(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words[0].empty() || words[0][0] != '-') return;
+  const std::string name = words[0].substr(0, words[0].find('='));
+  if (app.get_option_no_throw(name) != nullptr) return;
+  throw CLI::ValidationError(
+      fmt::format("there is no option {} before the verb", config::quoted(name)));
+}
+
 }  // namespace
 
 std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
@@ -233,6 +243,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   if (is_run) typed.run.command = take_command(words);
   if (is_launch) typed.launch.command = take_command(words);
   try {
+    check_first_option(app, words);
     check_verb(app, words, 0);
     if (verb == "study" || verb == "power") check_verb(*app.get_subcommand(verb), words, 1);
     std::reverse(words.begin(), words.end());  // the order that the library expects

@@ -41,8 +41,8 @@ Status check_below_a_tier(const Places& places, const std::string& path) {
 Status check_inside(const sys::File& file, std::uint64_t offset, std::uint64_t length) {
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   if (offset <= size && length <= size - offset) return {};
-  return fail(Code::argument, fmt::format("{} has {} bytes; there are none from {} to {}",
-                                          file.path(), size, offset, offset + length));
+  return fail(Code::argument, fmt::format("{} has {} bytes, and not {} at offset {}", file.path(),
+                                          size, length, offset));
 }
 
 Result<std::string> flip(const sys::File& file, std::uint64_t offset, std::uint32_t bit) {

@@ -45,7 +45,8 @@ void add_predict(CLI::App& app, PredictArguments& arguments) {
       ->option_text("CKP(A,B,C,D)")
       ->capture_default_str();
   verb.add_option("--bytes", arguments.bytes, "Size of a checkpoint on a node [as published]")
-      ->option_text("SIZE");
+      ->option_text("SIZE")
+      ->check(a_size());
   verb.add_flag("--json", arguments.json, "JSON instead of a table");
   verb.footer(footer({"diapause predict --machine theta-xc40 --app heat --schedule 'ckp(3,5,7,11)'",
                       "diapause predict --machine mira-bgq --app stream --bytes 6GB --json"},

@@ -30,6 +30,7 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
   verb.add_option("--bytes-per-rank", job.bytes_per_rank,
                   "Protected bytes of a rank: 2GiB, 500MB [as measured]")
       ->option_text("SIZE")
+      ->check(a_size())
       ->group(kJob);
   verb.add_option("--from", job.from,
                   "Job or ledger whose measurements are used for everything that no option gives")
@@ -79,6 +80,7 @@ void add_machine_options(CLI::App& verb, JobOptions& job) {
       ->group(kMachine);
   verb.add_option("--node-mtbf", job.node_mtbf, "Mean time between failures of one node: 15y, 200d")
       ->option_text("TIME")
+      ->check(a_time())
       ->group(kMachine);
   add_words(verb, "--mtbf", job.mtbf,
             "Mean time between failures of the job, by class: process, node, nodes, system, site")
@@ -95,15 +97,18 @@ void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
   constexpr const char* kRun = "The run";
   verb.add_option("--work", arguments.work, "Useful work after which the run ends: 30d")
       ->option_text("TIME")
+      ->check(a_time())
       ->group(kRun);
   verb.add_option("--horizon", arguments.horizon,
                   "Time after which the run ends [a year, if there is no --work]")
       ->option_text("TIME")
+      ->check(a_time())
       ->group(kRun);
   CLI::Option* const interval =
       verb.add_option("--interval", arguments.interval,
                       "Work between two checkpoints [the optimum of `plan`]")
           ->option_text("TIME")
+          ->check(a_time())
           ->group(kRun);
   verb.add_option("--every", arguments.every,
                   "Number of checkpoints of each level of which one is of the next level: 3,2,4")
@@ -165,6 +170,7 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
       ->group(kFailures);
   verb.add_option("--repair", arguments.repair, "Time until a lost node can be used again")
       ->option_text("TIME")
+      ->check(a_time())
       ->group(kFailures);
   verb.add_flag("--shrink", arguments.shrink,
                 "Without a spare node, continue with fewer nodes instead of waiting")
@@ -172,10 +178,12 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
   verb.add_option("--allocation", arguments.allocation,
                   "Time after which the job must stop [no limit]")
       ->option_text("TIME")
+      ->check(a_time())
       ->group(kFailures);
   verb.add_option("--queue", arguments.queue,
                   "Time that the job then waits for the next allocation")
       ->option_text("TIME")
+      ->check(a_time())
       ->group(kFailures);
   verb.add_option("--throttle", arguments.throttle,
                   "Effect of lower clocks in checkpoints on time and power, as factors")
@@ -210,6 +218,7 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->group(kByRuns);
   verb.add_option("--horizon", arguments.played.horizon, "Length of a run [a year]")
       ->option_text("TIME")
+      ->check(a_time())
       ->group(kByRuns);
   verb.add_option("--replicas", arguments.played.replicas,
                   "Number of runs, each with other failures")

@@ -2,7 +2,7 @@
 // a profile.
 #include "energy/predict.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -30,9 +30,11 @@ Result<energy::AppCosts> costs_of(const PredictArguments& arguments) {
   if (const auto text = energy::built_in_profile(arguments.machine); !text.empty()) {
     return energy::parse_app_costs(text, "built-in profile " + arguments.machine, arguments.app);
   }
-  DIAPAUSE_TRY_ASSIGN(const std::string text,
-                      sys::read_text_file(sys::real_kernel(), arguments.machine));
-  return energy::parse_app_costs(text, arguments.machine, arguments.app);
+  const auto text = sys::read_text_file(sys::real_kernel(), arguments.machine);
+  if (text) return energy::parse_app_costs(*text, arguments.machine, arguments.app);
+  return fail(Code::config,
+              fmt::format("--machine: {}; built-in machines are {}", text.error().message,
+                          fmt::join(energy::built_in_profiles(), ", ")));
 }
 
 Result<PredictedCase> predict_case(const PredictArguments& arguments) {

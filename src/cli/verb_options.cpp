@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "cli/quantities.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::cli {
@@ -29,8 +30,18 @@ CLI::Validator number_within(Number least, Number most) {
   return CLI::Validator(check, "");
 }
 
+CLI::Validator quantity(Result<double> (*parse)(std::string_view)) {
+  const auto check = [parse](const std::string& text) -> std::string {
+    const auto value = parse(text);
+    return value ? "" : value.error().message;
+  };
+  return CLI::Validator(check, "");
+}
+
 }  // namespace
 
+CLI::Validator a_time() { return quantity(parse_time_s); }
+CLI::Validator a_size() { return quantity(parse_size_bytes); }
 CLI::Validator natural() { return number_within(std::uint64_t{0}, UINT64_MAX); }
 CLI::Validator within(int least, int most) { return number_within(least, most); }
 CLI::Validator within(unsigned least, unsigned most) { return number_within(least, most); }

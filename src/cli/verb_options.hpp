@@ -30,6 +30,10 @@ CLI::Validator within(int least, int most);
 CLI::Validator within(unsigned least, unsigned most);
 CLI::Validator within(double least, double most);
 
+// Accept what parse_time_s() and parse_size_bytes() do.
+CLI::Validator a_time();
+CLI::Validator a_size();
+
 // Returns the settings that a job has without a configuration.
 config::Settings default_settings();
 

@@ -127,7 +127,11 @@ int status_of(const Verdict& verdict, const Collection& collection) {
   return collection.problems.empty() ? kDone : kTrouble;
 }
 
-std::string summary(const Verdict& verdict) {
+std::string summary(const Verdict& verdict, const std::vector<JobInspection>& jobs,
+                    const VerifyArguments& arguments) {
+  const auto has_none = [](const JobInspection& job) { return job.versions.empty(); };
+  if (arguments.version && std::ranges::all_of(jobs, has_none))
+    return fmt::format("there is no version {} of '{}'", *arguments.version, arguments.job);
   if (!verdict.any_version) return "there was nothing to verify";
   if (!verdict.newest_restorable) return "a newest version CANNOT be restored";
   if (verdict.any_damage) return "the newest version can be restored, but something is damaged";
@@ -162,7 +166,7 @@ int verify(const VerifyArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}\n", verify_json(*collection, inspections, status));
   } else {
-    fmt::print("{}\n", summary(verdict));
+    fmt::print("{}\n", summary(verdict, inspections, arguments));
   }
   return status;
 }

@@ -492,6 +492,8 @@ class ReadingTest(CommandTest):
         flip(self.image("node0", 10, 0), HEADER_BYTES)
         self.diapause("verify", "heat", "20", tiers=self.tiers)
         self.diapause("verify", "heat", "10", tiers=self.tiers, status=2)
+        self.assertIn("there is no version 7 of 'heat'",
+                      self.diapause("verify", "heat", "7", tiers=self.tiers, status=3)[0])
 
     def test_what_is_no_version_number_is_refused(self):
         for number in ("-1", " -1", "18446744073709551616", "1x"):

@@ -39,6 +39,26 @@ class UsageTest(CommandTest):
                     self.assertIn(text, err)
         self.assertEqual(list(self.scratch.iterdir()), [])
 
+    def test_a_message_names_the_word_that_is_wrong(self):
+        (self.scratch / "file").write_bytes(b"x" * 10)
+        for arguments, words in (
+                (["--bogus"], "there is no option '--bogus' before the verb"),
+                (["--json", "list"], "there is no option '--json' before the verb"),
+                (["plan", "--bytes-per-rank", "10G"], "--bytes-per-rank: '10G' is no size"),
+                (["plan", "--node-mtbf", "1Y"], "--node-mtbf: '1Y' is no time"),
+                (["simulate", "--work", "-1"], "--work: '-1' is no time"),
+                (["simulate", "--seed", "-1"], "--seed: '-1' is not a number"),
+                (["predict", "--machine", "theta-xc40", "--app", "heat", "--bytes", "6G"],
+                 "--bytes: '6G' is no size"),
+                (["predict", "--machine", "foo", "--app", "heat"], "theta-xc40"),
+                (["inject", "file", "--force", "--bit", 0, "--offset", "-1"],
+                 "--offset: '-1' is not a number"),
+                (["inject", "file", "--force", "--truncate", "-1"], "--truncate: '-1'"),
+                (["inject", "file", "--force", "--bit", 0, "--offset", 2**64 - 1],
+                 f"has 10 bytes, and not 1 at offset {2**64 - 1}")):
+            with self.subTest(arguments):
+                self.assertIn(words, self.diapause(*arguments, status=3)[1])
+
     def test_a_full_disk_is_no_success(self):
         job = self.scratch / "tiers/global/heat-0a1b2c3d"
         job.mkdir(parents=True, mode=0o700)
