@@ -264,7 +264,23 @@ void end_and_wait(process::Keeper& keeper) {
   while (!keeper.exit_status()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Returns which files this node looks after. Those of the tiers are not the job's.
+// Returns the files in which `diapause run` is told of the job, without links on the way. They lie
+// in the working directory, and come and go.
+std::vector<std::string> files_of_run(const config::Environment& environment) {
+  std::vector<std::string> files;
+  for (const char* name :
+       {"DIAPAUSE_RUN_STOP_FILE", "DIAPAUSE_RUN_AGAIN_FILE", "DIAPAUSE_RUN_JOBS_FILE"}) {
+    const std::string path = config::value_in(environment, name);
+    const std::size_t slash = path.rfind('/');
+    if (slash == path.npos || slash == 0) continue;
+    if (const auto directory = sys::canonical_path(path.substr(0, slash)))
+      files.push_back(*directory + path.substr(slash));
+  }
+  return files;
+}
+
+// Returns which files this node looks after. Those of the tiers and of `diapause run` are not the
+// job's.
 process::FileView view_of(const Ground& ground) {
   const config::Settings& settings = ground.store.context().settings;
   process::FileView view;
@@ -272,6 +288,8 @@ process::FileView view_of(const Ground& ground) {
        {settings.memory_path, settings.local_path, settings.global_path}) {
     if (const auto path = sys::canonical_path(tier)) view.apart.push_back(*path);
   }
+  for (std::string& file : files_of_run(ground.request.environment))
+    view.apart.push_back(std::move(file));
   if (!is_first(ground.team)) {
     view.node = ground.team->emulated_name().empty() ? process::FileView::Node::other
                                                      : process::FileView::Node::on_machine_of_first;

@@ -16,7 +16,8 @@ namespace diapause::process {
 
 // Says which files this node looks after. What several nodes see is looked after by the first.
 struct FileView {
-  std::vector<std::string> apart;  // no file below these directories belongs to the job
+  // No file below these directories, and none of these files, belongs to the job.
+  std::vector<std::string> apart;
   enum class Node { first, other, on_machine_of_first };
   Node node = Node::first;
 

@@ -117,6 +117,8 @@ TEST_F(FilesOfAJob, AreNotThoseOfTiersOrThatWerePutAside) {
   view.apart = {path("tier")};
   EXPECT_THAT(matching({"."}, view), ElementsAre("a", "a.undone.x", "tiers/c", "undone"));
   EXPECT_THAT(matching({"tier/b", "tier"}, view), IsEmpty());
+  view.apart = {path("a"), path("tiers/c")};
+  EXPECT_THAT(matching({".", "a"}, view), ElementsAre("a.undone.x", "tier/b", "undone"));
 }
 
 TEST_F(FilesOfAJob, AreTakenDownAsTheyAreWhenTheJobStandsStill) {
@@ -266,6 +268,8 @@ TEST_F(FilesOfAJob, AreNamedIfTheyHaveChangedAndAreNotHeld) {
   FileView view;
   view.apart = {root_};
   EXPECT_THAT(files_changed_since(dump.job, view), IsEmpty());
+  view.apart = {path("later")};
+  EXPECT_THAT(files_changed_since(dump.job, view), ElementsAre(path("changed")));
   dump.job.unix_ns = 0;
   EXPECT_THAT(files_changed_since(dump.job, {}), IsEmpty());
 }

@@ -319,7 +319,7 @@ std::vector<std::string> files_changed_since(const Job& job, const FileView& vie
       if (::lstat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) continue;
       const std::int64_t modified_ns = nanoseconds(now.st_mtim);
       if (modified_ns <= static_cast<std::int64_t>(job.unix_ns) || is_put_aside(path) ||
-          held.contains(path) || is_of_others(path, now, view))
+          view.is_apart(path) || held.contains(path) || is_of_others(path, now, view))
         continue;
       changed.push_back(path);
     }

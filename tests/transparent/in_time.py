@@ -25,6 +25,7 @@ class InTime:
     def stops(self, job, why):
         status, errors = job.wait()
         must(status == 75 and why in errors, f"ended with {status}: {errors}")
+        must(".diapause-" not in errors, f"it tells of a file of `run` as of the job's: {errors}")
         self.printed += job.output()
 
     def is_completed(self):
