@@ -12,6 +12,12 @@ constexpr const char* kVerifyExitCodes =
     "  2  the newest version of a job cannot be restored from what can be reached from here\n"
     "  3  wrong usage, an I/O error, or nothing of that name";
 
+constexpr const char* kExportExitCodes =
+    "Exit status:\n"
+    "  0  done\n"
+    "  2  the version is damaged, and no intact copy can be reached\n"
+    "  3  wrong usage, an I/O error, or nothing of that name";
+
 }  // namespace
 
 void add_list(CLI::App& app, ListArguments& arguments) {
@@ -170,7 +176,7 @@ void add_export(CLI::App& app, ExportArguments& arguments) {
   add_places(verb, arguments.places);
   verb.footer(
       footer({"diapause export heat --to heat-arrays", "diapause export heat 1200 --to heat.h5"},
-             kUsualExitCodes));
+             kExportExitCodes));
 }
 
 }  // namespace diapause::cli

@@ -74,6 +74,24 @@ class DocumentsTest(CommandTest):
         told = options((DOCS / "diapause.1").read_text().replace("\\-", "-"))
         self.assertLessEqual(told, offered | {"--cpu-freq"})
 
+    def test_documents_show_every_synopsis_as_code(self):
+        text = (DOCS / "command-line.md").read_text()
+        self.assertEqual(re.findall(r"^diapause .*", text, re.MULTILINE), [])
+        for verb in set(VERBS) - {"study"}:  # whose parts have a section each
+            self.assertRegex(text, rf"\n## {verb}\n\n    diapause {verb} ")
+
+    def test_the_overview_tells_every_variable_and_status(self):
+        page = (DOCS / "diapause.1").read_text()
+        told = (DOCS / "command-line.md").read_text()
+        for name in set(re.findall(r"DIAPAUSE_RUN_\w+_FILE", told)):
+            self.assertIn(f".B {name}\n", page)
+        statuses = page.partition(".SH EXIT STATUS")[2].partition(".SH ENVIRONMENT")[0]
+        self.assertIn(".BR export :", statuses.partition(".B 2\n")[2].partition(".B 3\n")[0])
+        for verb in ("run", "launch", "restart"):
+            self.assertIn(verb, statuses.partition(".PP")[2])
+        for verb in ("verify", "export"):
+            self.assertIn("\n  2  ", self.help(verb))
+
     def test_a_wrong_word_is_refused_on_standard_error(self):
         for arguments in ([], ["lisst"], ["list", "--bogus"], ["show"], ["show", "heat", "newest"]):
             with self.subTest(arguments):

@@ -42,8 +42,8 @@ class UsageTest(CommandTest):
     def test_a_message_names_the_word_that_is_wrong(self):
         (self.scratch / "file").write_bytes(b"x" * 10)
         for arguments, words in (
-                (["--bogus"], "there is no option '--bogus' before the verb"),
-                (["--json", "list"], "there is no option '--json' before the verb"),
+                (["--bogus"], "there is no option \"--bogus\" before the verb"),
+                (["--json", "list"], "there is no option \"--json\" before the verb"),
                 (["plan", "--bytes-per-rank", "10G"], "--bytes-per-rank: '10G' is no size"),
                 (["plan", "--node-mtbf", "1Y"], "--node-mtbf: '1Y' is no time"),
                 (["simulate", "--work", "-1"], "--work: '-1' is no time"),
