@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "together.hpp"
+
 namespace diapause::drop_in {
 namespace {
 
@@ -83,6 +85,7 @@ void Job::begin(MPI_Comm comm, const std::string& name, const std::string& setti
   int rank = 0;
   if (comm != MPI_COMM_NULL) MPI_Comm_rank(comm, &rank);
   is_first_ = rank == 0;
+  is_single_ = comm == MPI_COMM_NULL;
   diapause_open_options options = DIAPAUSE_OPEN_OPTIONS_INIT;
   options.config_text = settings.c_str();
   check(comm == MPI_COMM_NULL ? diapause_open_with(name.c_str(), &options, &instance_)
@@ -98,6 +101,10 @@ MPI_Comm Job::program_comm() const {
   MPI_Comm comm = MPI_COMM_NULL;
   check(diapause_comm(instance_, &comm));
   return comm;
+}
+
+void Job::on_all(const std::function<void()>& body) {
+  is_single_ ? body() : together(program_comm(), body);
 }
 
 void Job::close() {
@@ -143,12 +150,15 @@ void Job::checkpoint_files(const Blocks& blocks, std::uint64_t version, int leve
 
 void Job::checkpoint_by(Taking taking, std::uint64_t version, int level) {
   level = deepest_possible(level);
-  diapause_checkpoint_info info;
-  const int status = taking(instance_, version, level, &info);
-  if (info.background != DIAPAUSE_OK)
-    std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
-  check(status);
-  note(version, level);
+  on_all([&] {
+    diapause_checkpoint_info info;
+    const int status = taking(instance_, version, level, &info);
+    if (info.background != DIAPAUSE_OK)
+      std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
+    check(status);
+    note(version, level);
+    if (diapause_worker_of(instance_) == DIAPAUSE_WORKER_THREAD_IN_CALLS) wait();
+  });
 }
 
 int Job::deepest_possible(int level) {
@@ -174,46 +184,73 @@ int Job::snapshot(const std::function<Blocks()>& blocks, std::uint64_t version) 
   end_reading_if_open();
   protect(blocks());
   diapause_checkpoint_info info;
-  check(diapause_snapshot(instance_, version, &info));
-  if (info.taken == 0) return 0;
-  note(version, info.level_asked);
-  return info.level_asked;
+  on_all([&] {
+    check(diapause_snapshot(instance_, version, &info));
+    if (info.taken != 0) note(version, info.level_asked);
+  });
+  return info.taken == 0 ? 0 : info.level_asked;
+}
+
+// Memory that one rank cannot register is a failure of all: the checkpoint itself is collective.
+void Job::protect(const Blocks& blocks) {
+  on_all([&] { protect_here(blocks); });
 }
 
 // Only what has changed is protected anew: what is known of the other regions helps the next
-// capture.
-void Job::protect(const Blocks& blocks) {
+// capture. A region that is refused is not protected any more, also not as it was before.
+void Job::protect_here(const Blocks& blocks) {
   for (auto known = protected_.begin(); known != protected_.end();) {
-    const auto wanted = blocks.find(known->first);
-    if (wanted != blocks.end() && wanted->second == known->second) {
+    if (blocks.count(known->first) != 0) {
       ++known;
       continue;
     }
-    if (wanted == blocks.end()) check(diapause_unprotect(instance_, known->first.c_str()));
+    check(diapause_unprotect(instance_, known->first.c_str()));
     known = protected_.erase(known);
   }
   for (const auto& [name, block] : blocks) {
-    if (protected_.count(name) != 0) continue;
-    check(protect_one(instance_, name.c_str(), block));
-    protected_.emplace(name, block);
+    const auto known = protected_.find(name);
+    if (known != protected_.end() && known->second == block) continue;
+    try {
+      check(protect_one(instance_, name.c_str(), block));
+    } catch (const Failed&) {
+      if (known != protected_.end()) {
+        diapause_unprotect(instance_, name.c_str());
+        protected_.erase(known);
+      }
+      throw;
+    }
+    protected_[name] = block;
   }
 }
 
 void Job::wait() { wait_for(last_.level); }
-
-void Job::wait_if_only_calls_advance() {
-  if (diapause_worker_of(instance_) == DIAPAUSE_WORKER_THREAD_IN_CALLS) wait();
-}
 
 void Job::wait_for(int level) {
   if (last_.is_ours) check(diapause_wait(instance_, *last_.number, level, kForever_s));
 }
 
 void Job::take_last_again(int level) {
-  if (last_.level >= level) return wait();
-  wait();
+  on_all([&] { wait(); });
+  if (last_.level >= level) return;
   const bool has_files = last_.has_files;
   open(*last_.number);
+  Blocks blocks;
+  on_all([&] { blocks = map_last(); });
+  if (has_files) {
+    const bool are_moved = move_restored_files();
+    checkpoint_files(blocks, *last_.number + 1, level, are_moved);
+  } else {
+    checkpoint(blocks, *last_.number + 1, level);
+  }
+  on_all([&] { wait(); });
+  protect({});
+  for (const auto& [name, block] : blocks) {
+    if (block.data != nullptr) check(diapause_unmap(instance_, block.data));
+  }
+}
+
+// What the open version holds, but for its files.
+Blocks Job::map_last() {
   Blocks blocks;
   for (const std::string& name : stored_names()) {
     diapause_region_info info;
@@ -225,17 +262,7 @@ void Job::take_last_again(int level) {
     block.data = nullptr;
     if (block.bytes() != 0) check(diapause_map(instance_, name.c_str(), &block.data));
   }
-  if (has_files) {
-    const bool are_moved = move_restored_files();
-    checkpoint_files(blocks, *last_.number + 1, level, are_moved);
-  } else {
-    checkpoint(blocks, *last_.number + 1, level);
-  }
-  wait();
-  protect({});
-  for (const auto& [name, block] : blocks) {
-    if (block.data != nullptr) check(diapause_unmap(instance_, block.data));
-  }
+  return blocks;
 }
 
 void Job::withdraw(std::uint64_t version, const LastVersion& before) {
@@ -251,10 +278,11 @@ bool Job::move_restored_files() {
   const char* to = nullptr;
   check(diapause_files(instance_, &to));
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(from, error)) {
-    if (!error)
-      std::filesystem::rename(entry.path(), std::filesystem::path(to) / entry.path().filename(),
-                              error);
+  std::filesystem::directory_iterator entry(from, error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    const std::filesystem::path path = entry->path();
+    std::filesystem::rename(path, std::filesystem::path(to) / path.filename(), error);
+    if (!error) entry.increment(error);
   }
   end_reading();
   return !error;
@@ -318,7 +346,7 @@ void Job::restore_redundancy() {
 }
 
 void Job::open_last() {
-  wait_for(DIAPAUSE_L1);
+  on_all([&] { wait_for(DIAPAUSE_L1); });
   open(*last_.number);
 }
 

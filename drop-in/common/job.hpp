@@ -1,7 +1,8 @@
 // The checkpoints that a program takes under one name: an instance of Diapause, with regions that
 // go by numbers.
 //
-// All functions throw Failed where the library returns an error. The libraries that we take the
+// All functions throw Failed where the library returns an error, and std::runtime_error on the
+// other ranks where one cannot do its part of what is collective. The libraries that we take the
 // place of allow more than our interface does, and so does this class: memory may be freed as soon
 // as a checkpoint call has returned, regions may be larger than what is stored for them, and each
 // rank may restore other regions.
@@ -79,7 +80,9 @@ class Job {
   void finish();
 
   // Takes a checkpoint of exactly these blocks. Where the job has too few nodes for levels 2 and 3,
-  // level 1 is taken instead. Collective.
+  // level 1 is taken instead. Where nothing advances the version between the program's calls (its
+  // MPI was initialised without MPI_THREAD_MULTIPLE, and the job has several nodes), it waits until
+  // that level holds. Collective.
   void checkpoint(const Blocks& blocks, std::uint64_t version, int level);
   // begin_files() returns an empty directory for files of the next version. The other call takes a
   // checkpoint of those files and these blocks, if the files are valid on all ranks. Collective.
@@ -90,9 +93,6 @@ class Job {
   int snapshot(const std::function<Blocks()>& blocks, std::uint64_t version);
   // Waits until the last version holds at the level that was asked for, or at `level`.
   void wait();
-  // Does the same where nothing advances the version between the program's calls: its MPI was
-  // initialised without MPI_THREAD_MULTIPLE, and the job has several nodes.
-  void wait_if_only_calls_advance();
   void wait_for(int level);
   // take_last_again() takes the last version again, with its files if it was taken here, under the
   // next number at this level. Collective.
@@ -134,16 +134,22 @@ class Job {
  private:
   Job() = default;
   void begin(MPI_Comm comm, const std::string& name, const std::string& settings);
+  // Calls `body`, which must not be collective over program_comm(). If it throws on one rank, all
+  // throw: none goes on alone to what is collective. Collective.
+  void on_all(const std::function<void()>& body);
   void protect(const Blocks& blocks);
+  void protect_here(const Blocks& blocks);
   using Taking = int (*)(diapause_t*, std::uint64_t version, int level, diapause_checkpoint_info*);
   void checkpoint_by(Taking taking, std::uint64_t version, int level);
   int deepest_possible(int level);
+  Blocks map_last();
   void note(std::uint64_t version, int level);
   bool move_restored_files();
   void end_reading_if_open();
 
   diapause_t* instance_ = nullptr;
-  Blocks protected_;
+  bool is_single_ = false;  // it was opened without a communicator
+  Blocks protected_;        // what the instance has registered
   std::optional<diapause_restart_info> opened_;
   LastVersion last_;
   bool is_first_ = true;  // whether this is the first of its ranks

@@ -237,7 +237,6 @@ int FtiRun::take(Copies& copies, int id, int level) {
     blocks[region_name(variable_id, variable(variable_id))].data = copy.data();
   if (level > FTI_L4) level = level == FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
-  job_->wait_if_only_calls_advance();
   note_first();
   tell("Ckpt. ID " + std::to_string(id) + " (L" + std::to_string(level) + ") is captured.");
   return FTI_DONE;
@@ -277,7 +276,7 @@ std::vector<DatasetPart> FtiRun::parts(Copies& copies) {
 // From now on the next run recovers: there must be something.
 void FtiRun::note_first() {
   if (is_noted_) return;
-  job_->wait_for(DIAPAUSE_L1);
+  together(comm_, [&] { job_->wait_for(DIAPAUSE_L1); });
   set_restart(1);
   is_noted_ = true;
 }

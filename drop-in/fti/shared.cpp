@@ -206,7 +206,7 @@ void SharedVersions::take(const std::vector<DatasetPart>& parts) {
   std::optional<Pieces> pieces;
   together(comm_, [&] { pieces.emplace(parts); });
   job_->checkpoint(pieces->blocks(), job_->newest() + 1, DIAPAUSE_L4);
-  job_->wait();
+  together(comm_, [&] { job_->wait(); });
   together(comm_, [&] {
     if (rank_ == 0) note_ranks();
   });

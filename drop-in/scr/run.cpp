@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../common/together.hpp"
 #include "scr.h"
 
 namespace diapause::drop_in {
@@ -209,9 +210,8 @@ void ScrRun::complete_output(bool is_valid) {
   if (!output_) throw Failure("a dataset must be begun before it is complete");
   const Output output = *std::move(output_);
   output_.reset();
-  const std::string problem = problem_of(output, is_valid);
   try {
-    agree(problem);
+    together(comm_, [&] { check_complete(output, is_valid); });
     if (output.is_checkpoint) store(output);
   } catch (...) {
     if (!output.is_checkpoint) remove_all(at_prefix(output.files));
@@ -220,18 +220,18 @@ void ScrRun::complete_output(bool is_valid) {
   if (output.is_output) outputs_[output.name] = output.files;
 }
 
-std::string ScrRun::problem_of(const Output& output, bool is_valid) const {
-  if (!is_valid) return output.name + ": the program says that its files are not valid";
+void ScrRun::check_complete(const Output& output, bool is_valid) const {
+  if (!is_valid) throw Failure(output.name + ": the program says that its files are not valid");
   for (const std::string& file : output.files) {
     const fs::path path =
         output.is_checkpoint ? fs::path(output.directory) / file : at_prefix(file);
     if (fs::exists(path)) continue;
     const std::string what = output.name + ": " + file + " was routed and not written";
-    if (!output.is_checkpoint || !fs::exists(at_prefix(file))) return what;
-    return what + ": " + at_prefix(file).string() +
-           " is there, and the program has to write to the path that SCR_Route_file returns";
+    if (!output.is_checkpoint || !fs::exists(at_prefix(file))) throw Failure(what);
+    throw Failure(
+        what + ": " + at_prefix(file).string() +
+        " is there, and the program has to write to the path that SCR_Route_file returns");
   }
-  return "";
 }
 
 // Each rank has the files of a checkpoint to itself. Rank 0 finds out by numbers that stand for
@@ -311,7 +311,6 @@ void ScrRun::take(const Output& output) {
   std::string problem;
   try {
     job_->checkpoint_files(blocks, last_version_ + 1, level, true);
-    job_->wait_if_only_calls_advance();
   } catch (const std::exception& error) {
     problem = error.what();
   }
@@ -371,9 +370,12 @@ bool ScrRun::is_near_the_end() { return of_rank_0(is_near_the_end_here() ? 1 : 0
 // ---- restart --------------------------------------------------------------------------------
 
 std::string ScrRun::stored_name() {
-  std::string name(job_->stored_bytes(kNameRegion).value_or(0), '\0');
-  job_->read(kNameRegion, name.data());
-  check_name(name);
+  std::string name;
+  together(comm_, [&] {
+    name.resize(job_->stored_bytes(kNameRegion).value_or(0));
+    job_->read(kNameRegion, name.data());
+    check_name(name);
+  });
   return name;
 }
 

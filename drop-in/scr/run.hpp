@@ -70,7 +70,7 @@ class ScrRun {
   std::string below_prefix(const std::string& name) const;
   std::filesystem::path at_prefix(const std::string& file) const;
   std::vector<std::filesystem::path> at_prefix(const std::set<std::string>& files) const;
-  std::string problem_of(const Output& output, bool is_valid) const;
+  void check_complete(const Output& output, bool is_valid) const;
   std::string shared_file_of(const Output& output) const;
   void copy_out(const Output& output) const;
   void store(const Output& output);

@@ -41,8 +41,7 @@ void check_mode(int mode) {
 
 VelocClient::VelocClient(MPI_Comm comm, unsigned int id, const std::string& configuration_path)
     : comm_(comm), rank_(static_cast<int>(id)) {
-  const auto read = [&] { configuration_ = read_veloc_configuration(configuration_path); };
-  comm_ == MPI_COMM_NULL ? read() : together(comm_, read);
+  on_all([&] { configuration_ = read_veloc_configuration(configuration_path); });
   if (comm_ != MPI_COMM_NULL) MPI_Comm_rank(comm_, &rank_);
   started_s_ = monotonic_s();
   if (rank_ != 0) return;
@@ -50,6 +49,10 @@ VelocClient::VelocClient(MPI_Comm comm, unsigned int id, const std::string& conf
 }
 
 VelocClient::~VelocClient() = default;
+
+void VelocClient::on_all(const std::function<void()>& body) const {
+  comm_ == MPI_COMM_NULL ? body() : together(comm_, body);
+}
 
 bool VelocClient::close() {
   bool is_safe = true;
@@ -144,10 +147,7 @@ bool VelocClient::checkpoint_begin(const std::string& name, int version) {
 
 bool VelocClient::checkpoint_mem(int mode, const std::set<int>& ids) {
   return succeeds([&] {
-    check_mode(mode);
     Open& open = opened(Open::Kind::checkpoint, "a checkpoint");
-    if (!open.file.empty())
-      throw Failure("a checkpoint is of memory or of files: a file was asked for already");
     take(ids, mode);
     open.is_taken = true;
   });
@@ -156,13 +156,16 @@ bool VelocClient::checkpoint_mem(int mode, const std::set<int>& ids) {
 void VelocClient::take(const std::set<int>& ids, int mode) {
   std::map<int, std::string> serialized;
   Blocks blocks;
-  const auto select = [&] { blocks = selected(mode, ids, serialized); };
-  comm_ == MPI_COMM_NULL ? select() : together(comm_, select);
+  on_all([&] {
+    check_mode(mode);
+    if (!open_->file.empty())
+      throw Failure("a checkpoint is of memory or of files: a file was asked for already");
+    blocks = selected(mode, ids, serialized);
+  });
   if (!does_any_have(blocks))
     throw Failure("no region is selected for the checkpoint '" + open_->name + "'");
   Dated& dated = job_of(open_->name);
   dated.job->checkpoint(blocks, static_cast<std::uint64_t>(open_->version), due_level(dated));
-  dated.job->wait_if_only_calls_advance();
 }
 
 Blocks VelocClient::selected(int mode, const std::set<int>& ids,
@@ -195,7 +198,8 @@ bool VelocClient::checkpoint_end(bool success) {
     open_.reset();
     if (!open.file.empty()) {
       Dated& dated = job_of(open.name);
-      const bool is_written = std::filesystem::exists(open.file);
+      std::error_code error;  // what cannot even be looked at was not written
+      const bool is_written = std::filesystem::exists(open.file, error);
       if (success && !is_written) {
         tell("the file of checkpoint '" + open.name +
              "' was not written: the program has to write to " + open.file +
@@ -203,7 +207,6 @@ bool VelocClient::checkpoint_end(bool success) {
       }
       dated.job->checkpoint_files({}, static_cast<std::uint64_t>(open.version), due_level(dated),
                                   success && is_written);
-      dated.job->wait_if_only_calls_advance();
     } else if (!open.is_taken) {
       if (!success) return;  // what could not be taken is withdrawn
       throw Failure("the checkpoint '" + open.name + "' holds nothing");
@@ -236,8 +239,10 @@ bool VelocClient::checkpoint_finished() {
 int VelocClient::restart_test(const std::string& name, int version, int target_rank) {
   int found = -1;
   succeeds([&] {
-    check_name(name, version);
-    check_target(target_rank);
+    on_all([&] {
+      check_name(name, version);
+      check_target(target_rank);
+    });
     const auto newest = job_of(name).job->find(version == 0 ? DIAPAUSE_NEWEST
                                                             : static_cast<std::uint64_t>(version));
     if (!newest) return;
@@ -257,10 +262,12 @@ bool VelocClient::restart(const std::string& name, int version, int target_rank)
 
 bool VelocClient::restart_begin(const std::string& name, int version, int target_rank) {
   return succeeds([&] {
-    check_name(name, version);
-    check_target(target_rank);
-    if (open_ && open_->kind == Open::Kind::checkpoint)
-      throw Failure("a checkpoint was begun: end it before");
+    on_all([&] {
+      check_name(name, version);
+      check_target(target_rank);
+      if (open_ && open_->kind == Open::Kind::checkpoint)
+        throw Failure("a checkpoint was begun: end it before");
+    });
     job_of(name).job->open(static_cast<std::uint64_t>(version));
     open_ = Open{Open::Kind::restart, name, version};
   });

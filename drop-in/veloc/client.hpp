@@ -1,6 +1,7 @@
 // VELOC's client on top of Diapause: one job (common/job.hpp) for each name of checkpoints.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,6 +76,8 @@ class VelocClient final : public veloc::client_t {
     std::string file = {};
   };
 
+  // Calls `body`. If it throws on one rank, all throw. Collective.
+  void on_all(const std::function<void()>& body) const;
   Dated& job_of(const std::string& name);
   Regions& regions_of(const std::string& name);
   double agreed_time_s() const;

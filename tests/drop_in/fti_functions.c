@@ -105,6 +105,8 @@ static void begin(int rank, const char* staged) {
   EXPECT(FTI_InitICP(1, FTI_L1, 1) == FTI_SCES && FTI_AddVarICP(0) == FTI_NSCS &&
          FTI_FinalizeICP() == FTI_NSCS);
   EXPECT(FTI_Checkpoint(1, FTI_L1) == FTI_NSCS);
+  if (rank != 1) EXPECT(FTI_Protect(0, values, own_count, FTI_DBLE) == FTI_SCES);
+  EXPECT(FTI_Checkpoint(1, FTI_L1) == FTI_NSCS); /* one rank still has none */
   EXPECT(FTI_Protect(0, values, own_count, FTI_DBLE) == FTI_SCES);
 
   char folder[500], from[600], to[600];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "expect.h"
 #include "veloc.h"
@@ -148,6 +149,24 @@ static void what_is_refused_harms_nothing_else(void) {
   VELOC_Mem_clear();
 }
 
+/* What was there before a mistake is gone, too. */
+static void a_region_that_cannot_be_read_is_not_protected(void) {
+  int step = 3;
+  const size_t bytes = kCount * sizeof(double);
+  double* const field =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(field != MAP_FAILED);
+  VELOC_Mem_protect(1, field, kCount, sizeof *field);
+  VELOC_Mem_protect(2, &step, 1, sizeof step);
+  EXPECT(VELOC_Checkpoint("mistaken", 1) == VELOC_SUCCESS);
+  VELOC_Mem_protect(1, (void*)16, kCount, sizeof *field);
+  EXPECT(VELOC_Checkpoint("mistaken", 2) == VELOC_FAILURE);
+  EXPECT(VELOC_Mem_unprotect(1) == VELOC_SUCCESS && munmap(field, bytes) == 0);
+  EXPECT(VELOC_Checkpoint("mistaken", 3) == VELOC_SUCCESS);
+  EXPECT(VELOC_Restart_test("mistaken", 0) == 3);
+  VELOC_Mem_clear();
+}
+
 /* The classic mistake is to write to the name that was routed, and not to the path. */
 static void a_file_that_was_not_written_is_no_checkpoint(void) {
   for (int version = 1; version <= 3; ++version) {
@@ -172,6 +191,7 @@ int main(int argc, char** argv) {
   memory_may_be_larger_than_what_is_stored_and_not_smaller();
   the_newest_at_or_below_a_number_is_found();
   what_is_refused_harms_nothing_else();
+  a_region_that_cannot_be_read_is_not_protected();
   a_file_that_was_not_written_is_no_checkpoint();
   EXPECT(VELOC_Finalize(1) == VELOC_SUCCESS);
   EXPECT(VELOC_Finalize(1) == VELOC_FAILURE);

@@ -21,6 +21,19 @@ static double* grown(double* values, int count) {
   return values;
 }
 
+/* On its own it would wait for ever for the others, or they for it. */
+static void what_one_rank_cannot_store_fails_on_all(void) {
+  int number = 1, ids[] = {1};
+  int* const wrong = (int*)16;
+  EXPECT(VELOC_Region_protect(1, rank == 1 ? wrong : &number, 1, sizeof number, "wrong") ==
+         VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint("wrong", 1) == VELOC_FAILURE);
+  EXPECT(VELOC_Region_protect(1, &number, 1, sizeof number, "wrong") == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_begin("wrong", 2) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_selective(rank == 1 ? 99 : VELOC_CKPT_SOME, ids, 1) == VELOC_FAILURE);
+  EXPECT(VELOC_Checkpoint_mem() == VELOC_SUCCESS && VELOC_Checkpoint_end(1) == VELOC_SUCCESS);
+}
+
 static void begin(void) {
   static int other = 7;
   double* values = NULL;
@@ -28,6 +41,7 @@ static void begin(void) {
   EXPECT(VELOC_Checkpoint_finished() == VELOC_SUCCESS);
   EXPECT(VELOC_Checkpoint("growing", 1) == VELOC_FAILURE); /* nothing is protected */
   EXPECT(VELOC_Restart_test("growing", 0) == -1);
+  what_one_rank_cannot_store_fails_on_all();
   for (int step = 1; step <= 4; ++step) {
     values = grown(values, 1000 * step);
     EXPECT(VELOC_Checkpoint("growing", step) == VELOC_SUCCESS);
