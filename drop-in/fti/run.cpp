@@ -436,10 +436,14 @@ bool FtiRun::flip_bit(int id) {
   return true;
 }
 
+std::filesystem::path FtiRun::stage_folder() const {
+  return std::filesystem::path(configuration_.local_dir) / ("stage-" + execution_id_) /
+         std::to_string(rank_);
+}
+
 std::string FtiRun::stage_directory() const {
   check_staging();
-  const std::filesystem::path folder = std::filesystem::path(configuration_.local_dir) /
-                                       ("stage-" + execution_id_) / std::to_string(rank_);
+  const std::filesystem::path folder = stage_folder();
   std::filesystem::create_directories(folder);
   return folder.string();
 }
@@ -480,7 +484,7 @@ void FtiRun::finish() {
   shared_.reset();  // its versions stay
   if (configuration_.has_staging) {
     std::error_code ignored;  // other files that the program has left there are its own business
-    const std::filesystem::path folder = stage_directory();
+    const std::filesystem::path folder = stage_folder();
     std::filesystem::remove(folder, ignored);
     std::filesystem::remove(folder.parent_path(), ignored);  // by the last of the node
   }

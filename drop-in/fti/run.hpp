@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -112,6 +113,7 @@ class FtiRun {
   static void check_has_memory(int id, const FtiVariable& variable);
   void check_fits(int id, const FtiVariable& variable) const;
   void check_staging() const;
+  std::filesystem::path stage_folder() const;
   void read_stored_names();
   void set_restart(int failure);
   void tell(const std::string& text) const;

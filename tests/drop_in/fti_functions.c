@@ -49,6 +49,17 @@ static void read_configuration(const char* path) {
   EXPECT(FTI_GetConfig("there is no such file", FTI_COMM_WORLD).configuration.ioMode == -1);
 }
 
+/* As on a node whose disk cannot be written to any more. */
+static void lose_stage_directory(int rank) {
+  char folder[500];
+  EXPECT(FTI_GetStageDir(folder, sizeof folder) == FTI_SCES);
+  if (rank != 1) return;
+  EXPECT(rmdir(folder) == 0);
+  FILE* const file = fopen(folder, "w");
+  EXPECT(file != NULL && fclose(file) == 0);
+  EXPECT(FTI_GetStageDir(folder, sizeof folder) == FTI_NSCS);
+}
+
 /* What is told of variables is stored with them. */
 static void describe(double* values) {
   fti_id_t opaque;
@@ -159,6 +170,7 @@ static void go_on(int rank) {
   EXPECT(FTI_Snapshot() == FTI_SCES); /* none is due */
   EXPECT(FTI_Checkpoint(2, FTI_L4_DCP) == FTI_DONE);
   describe(values);
+  lose_stage_directory(rank); /* FTI_Finalize succeeds all the same */
   free(values);
 }
 
