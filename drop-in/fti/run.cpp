@@ -229,12 +229,12 @@ int FtiRun::checkpoint(int id, int level) {
   return take(none, id, level);
 }
 
-int FtiRun::take(Copies& copies, int id, int level) {
+int FtiRun::take(const Copies& copies, int id, int level) {
   check_level(level);
   if (level == FTI_L4_H5_SINGLE) return take_shared(copies, id);
   Blocks blocks = this->blocks();
-  for (auto& [variable_id, copy] : copies)
-    blocks[region_name(variable_id, variable(variable_id))].data = copy.data();
+  for (const auto& [variable_id, copy] : copies)
+    blocks[region_name(variable_id, variable(variable_id))] = copy.block;
   if (level > FTI_L4) level = level == FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
   note_first();
@@ -242,7 +242,7 @@ int FtiRun::take(Copies& copies, int id, int level) {
   return FTI_DONE;
 }
 
-int FtiRun::take_shared(Copies& copies, int id) {
+int FtiRun::take_shared(const Copies& copies, int id) {
   if (!configuration_.shared.is_enabled) {
     throw Failure("level " + std::to_string(FTI_L4_H5_SINGLE) +
                   " stores global datasets, which needs h5_single_file_enable = 1");
@@ -256,19 +256,18 @@ int FtiRun::take_shared(Copies& copies, int id) {
 }
 
 // The variables that are parts of global datasets, with the data of those that were copied.
-std::vector<DatasetPart> FtiRun::parts(Copies& copies) {
+std::vector<DatasetPart> FtiRun::parts(const Copies& copies) {
   std::vector<DatasetPart> parts;
   for (const auto& [id, place] : datasets.places()) {
     const GlobalDataset& dataset = datasets.get(place.dataset);
-    const Block& block = variable(id).block;
+    const auto copy = copies.find(id);
+    const Block& block = copy == copies.end() ? variable(id).block : copy->second.block;
     if (place.box.elements() * dataset.element_bytes != block.bytes()) {
       throw Failure("variable " + std::to_string(id) + " has " + std::to_string(block.bytes()) +
                     " bytes, and its part of dataset '" + dataset.name + "' " +
                     std::to_string(place.box.elements() * dataset.element_bytes));
     }
-    const auto copy = copies.find(id);
-    void* const data = copy == copies.end() ? block.data : copy->second.data();
-    parts.push_back({&dataset, place.box, static_cast<std::byte*>(data)});
+    parts.push_back({&dataset, place.box, static_cast<std::byte*>(block.data)});
   }
   return parts;
 }
@@ -341,8 +340,9 @@ void FtiRun::begin_variables() {
   if (!recovers_shared()) return;
   std::vector<DatasetPart> wanted;
   together(comm_, [&] {
-    for (const auto& [id, place] : datasets.places())
-      recovered_[id].resize(variable(id).block.bytes());
+    recovered_.clear();
+    for (const auto& entry : datasets.places())
+      recovered_.try_emplace(entry.first, variable(entry.first).block);
     wanted = parts(recovered_);
   });
   shared_->read(wanted);
@@ -363,9 +363,10 @@ void FtiRun::recover_lengths(int dataset) {
 void FtiRun::recover_variable(int id) {
   if (const auto recovered = recovered_.find(id); recovered != recovered_.end()) {
     const Block& block = variable(id).block;
-    if (block.bytes() != recovered->second.size())
+    const std::vector<char>& bytes = recovered->second.bytes;
+    if (block.bytes() != bytes.size())
       throw Failure("variable " + std::to_string(id) + " has changed its size meanwhile");
-    std::memcpy(block.data, recovered->second.data(), block.bytes());
+    std::memcpy(block.data, bytes.data(), bytes.size());
     return;
   }
   if (!can_recover()) throw Failure("there is no checkpoint to recover from");
@@ -400,11 +401,10 @@ void FtiRun::begin_in_parts(int id, int level) {
 void FtiRun::add_part(int id) {
   check_level(parts_->level);
   check_has_memory(id, variable(id));
-  const Block& block = variable(id).block;
-  const char* const data = static_cast<const char*>(block.data);
-  if (!parts_->data.emplace(id, std::vector<char>(data, data + block.bytes())).second) {
-    throw Failure("variable " + std::to_string(id) + " was added before");
-  }
+  const Block block = placed(variable(id));
+  const auto [added, is_new] = parts_->data.try_emplace(id, block);
+  if (!is_new) throw Failure("variable " + std::to_string(id) + " was added before");
+  if (block.bytes() != 0) std::memcpy(added->second.bytes.data(), block.data, block.bytes());
 }
 
 int FtiRun::end_in_parts() {

@@ -85,8 +85,15 @@ class FtiRun {
   int stage_status(int number) const;
 
  private:
-  // Memory that was copied before, by the number of the variable.
-  using Copies = std::map<int, std::vector<char>>;
+  // A variable as it was once, and its bytes, to which the block points.
+  struct Copy {
+    explicit Copy(const Block& of) : bytes(of.bytes()), block(of) { block.data = bytes.data(); }
+    Copy(const Copy&) = delete;
+    Copy& operator=(const Copy&) = delete;
+    std::vector<char> bytes;
+    Block block;
+  };
+  using Copies = std::map<int, Copy>;  // by the number of the variable
   struct Parts {
     int id;
     int level;
@@ -101,12 +108,12 @@ class FtiRun {
   void open(MPI_Comm comm);
   void open_new(MPI_Comm comm);
   std::string free_execution_id(MPI_Comm comm, std::time_t& from) const;
-  int take(Copies& copies, int id, int level);
-  int take_shared(Copies& copies, int id);
+  int take(const Copies& copies, int id, int level);
+  int take_shared(const Copies& copies, int id);
   bool recovers_shared() const { return status_ == 3; }
   bool find_shared();
   void tell_why(const std::string& why) const;
-  std::vector<DatasetPart> parts(Copies& copies);
+  std::vector<DatasetPart> parts(const Copies& copies);
   void note_first();
   static Block placed(const FtiVariable& variable);
   Blocks blocks() const;

@@ -122,7 +122,8 @@ static void store(void) {
   cloud->kind = kParticles * rank / (2 * ranks);
   EXPECT(FTI_InitICP(2, FTI_L4_H5_SINGLE, 1) == FTI_SCES);
   for (int id = kUpper; id <= kCloud + 1; ++id) EXPECT(FTI_AddVarICP(id) == FTI_SCES);
-  cloud->kind = -1; /* too late for this checkpoint */
+  cloud->kind = -1; /* too late for this checkpoint, and so is another size */
+  EXPECT(FTI_Protect(kCloud, cloud, 1, particle_type) == FTI_SCES);
   EXPECT(FTI_FinalizeICP() == FTI_SCES);
   cloud->kind = kParticles * rank / (2 * ranks);
   describe();
