@@ -227,7 +227,10 @@ int FTI_AddVarICP(int varID) {
 }
 
 int FTI_FinalizeICP() {
-  return answer(FTI_NSCS, [](FtiRun& r) { return r.is_in_parts() ? r.end_in_parts() : FTI_SCES; });
+  return answer(FTI_NSCS, [](FtiRun& r) {
+    if (r.is_in_parts()) r.end_in_parts();
+    return FTI_SCES;
+  });
 }
 
 int FTI_BitFlip(int datasetID) {

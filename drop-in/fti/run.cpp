@@ -407,7 +407,7 @@ void FtiRun::add_part(int id) {
   if (block.bytes() != 0) std::memcpy(added->second.bytes.data(), block.data, block.bytes());
 }
 
-int FtiRun::end_in_parts() {
+void FtiRun::end_in_parts() {
   Parts parts = std::move(*parts_);
   parts_.reset();
   together(comm_, [&] {
@@ -417,7 +417,7 @@ int FtiRun::end_in_parts() {
                       " was not added to the checkpoint");
     }
   });
-  return take(parts.data, parts.id, parts.level);
+  take(parts.data, parts.id, parts.level);
 }
 
 bool FtiRun::flip_bit(int id) {

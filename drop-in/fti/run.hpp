@@ -74,7 +74,7 @@ class FtiRun {
 
   void begin_in_parts(int id, int level);
   void add_part(int id);
-  int end_in_parts();  // returns the same
+  void end_in_parts();  // collective
   bool is_in_parts() const { return parts_.has_value(); }
 
   // Says whether a bit was flipped.

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   EXPECT(FTI_Checkpoint(1, 1) == 1);
   number = 4;
   EXPECT(FTI_InitICP(2, 4, true) == 0 && FTI_AddVarICP(1) == 0 && FTI_AddVarICP(2) == 0 &&
-         FTI_FinalizeICP() == 1);
+         FTI_FinalizeICP() == 0);
   memset(field, 0, sizeof field);
   number = 0;
   EXPECT(FTI_Recover() == 0 && field[1] == 2 && number == 4 && FTI_GetStoredSize(1) == 400);

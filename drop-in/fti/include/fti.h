@@ -191,7 +191,8 @@ int FTI_RecoverVarFinalize();
 int64_t FTI_GetStoredSize(int id);
 void* FTI_Realloc(int id, void* ptr);
 
-/* One checkpoint in parts: each variable as it is when it is added. All must be added. */
+/* One checkpoint in parts: each variable as it is when it is added. All must be added. The last
+ * call is collective, and returns FTI_SCES where FTI_Checkpoint returns FTI_DONE. */
 int FTI_InitICP(int id, int level, bool activate);
 int FTI_AddVarICP(int varID);
 int FTI_FinalizeICP();
