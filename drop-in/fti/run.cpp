@@ -237,7 +237,7 @@ int FtiRun::take(const Copies& copies, int id, int level) {
     blocks[region_name(variable_id, variable(variable_id))] = copy.block;
   if (level > FTI_L4) level = level == FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
-  note_first();
+  note_taken(blocks);
   tell("Ckpt. ID " + std::to_string(id) + " (L" + std::to_string(level) + ") is captured.");
   return FTI_DONE;
 }
@@ -272,8 +272,13 @@ std::vector<DatasetPart> FtiRun::parts(const Copies& copies) {
   return parts;
 }
 
-// From now on the next run recovers: there must be something.
-void FtiRun::note_first() {
+// From the first one on the next run recovers: there must be something.
+void FtiRun::note_taken(const Blocks& blocks) {
+  stored_.clear();
+  for (const auto& [id, variable] : variables_) {
+    const std::string region = region_name(id, variable);
+    stored_[id] = {region, variable.name, blocks.at(region).bytes()};
+  }
   if (is_noted_) return;
   together(comm_, [&] { job_->wait_for(DIAPAUSE_L1); });
   set_restart(1);
@@ -289,7 +294,7 @@ int FtiRun::snapshot() {
   const int level = job_->snapshot([this] { return blocks(); }, version);
   if (level == 0) return FTI_SCES;
   ++next_version_;
-  note_first();
+  note_taken(blocks());
   tell("Ckpt. ID " + std::to_string(version) + " (L" + std::to_string(level) + ") is captured.");
   return FTI_DONE;
 }

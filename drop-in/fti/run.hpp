@@ -114,7 +114,7 @@ class FtiRun {
   bool find_shared();
   void tell_why(const std::string& why) const;
   std::vector<DatasetPart> parts(const Copies& copies);
-  void note_first();
+  void note_taken(const Blocks& blocks);
   static Block placed(const FtiVariable& variable);
   Blocks blocks() const;
   static void check_has_memory(int id, const FtiVariable& variable);

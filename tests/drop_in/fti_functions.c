@@ -96,6 +96,8 @@ static void begin(int rank, const char* staged) {
   int number = 10;
   EXPECT(FTI_Protect(named, &number, 1, FTI_INTG) == FTI_SCES);
   EXPECT(FTI_Checkpoint(1, FTI_L1) == FTI_DONE);
+  EXPECT(FTI_GetStoredSize(0) == own_count * (int64_t)sizeof(double) &&
+         FTI_GetStoredSize(named) == sizeof number && FTI_GetStoredSize(3) == 0);
   EXPECT(FTI_Checkpoint(1, 0) == FTI_NSCS && FTI_Checkpoint(1, FTI_L4_H5_SINGLE) == FTI_NSCS);
 
   free(values); /* and protected anew elsewhere */

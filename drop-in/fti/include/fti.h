@@ -186,7 +186,8 @@ int FTI_RecoverVarInit();
 int FTI_RecoverVar(int id);
 int FTI_RecoverVarFinalize();
 
-/* Bytes that are stored of a variable; and memory of that size in place of `ptr`, which came from
+/* Bytes that are stored of a variable, in the checkpoint that a restart recovers or that was taken
+ * last; and memory of that size in place of `ptr`, which came from
  * malloc. */
 int64_t FTI_GetStoredSize(int id);
 void* FTI_Realloc(int id, void* ptr);
