@@ -238,7 +238,8 @@ int FtiRun::take(const Copies& copies, int id, int level) {
   if (level > FTI_L4) level = level == FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
   note_taken(blocks);
-  tell("Ckpt. ID " + std::to_string(id) + " (L" + std::to_string(level) + ") is captured.");
+  const int taken = job_->last().level;  // where there are too few nodes, not the one asked for
+  tell("Ckpt. ID " + std::to_string(id) + " (L" + std::to_string(taken) + ") is captured.");
   return FTI_DONE;
 }
 

@@ -270,6 +270,13 @@ def a_program_on_one_node_has_level_1_instead_of_those_that_need_several(site):
             run.succeed((*MPI_NOTICE, told))
             expect_equal(run.stderr.read_text().count("level 1 is taken instead"), 1,
                          f"lines about it, of {solver}")
+        configuration = fti_configuration(place, "one.fti", verbosity=2, node_size=RANKS,
+                                          group_size=1)
+        run = place.start("fti_solver", configuration, 2, 60, "fti_solver",
+                          environment=fti_environment(place))
+        run.succeed((*MPI_NOTICE, "^fti: ", told.replace("level 3", "level 2")))
+        said = run.stderr.read_text()
+        expect("(L1) is captured" in said and "(L2)" not in said, f"other levels: {said}")
 
 
 def a_fortran_program_of_scr_goes_on(site):
