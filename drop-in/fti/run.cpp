@@ -301,7 +301,7 @@ int FtiRun::snapshot() {
 }
 
 // In a restart ranks try, make room where it does not fit, and try again: that is not collective.
-// Without one, what was taken last comes back, and all ranks call.
+// Once this run has taken a checkpoint, the last one comes back, and all ranks call.
 void FtiRun::recover() {
   if (recovers_shared()) {
     Copies none;

@@ -60,7 +60,8 @@ class FtiRun {
   int snapshot();  // FTI_SCES, or FTI_DONE if one was taken
   void finish();
 
-  // Recovers everything. Collective where global datasets are recovered.
+  // Recovers everything. Collective where global datasets are recovered, and where the run has
+  // taken a checkpoint.
   void recover();
   // Recovers variables one by one. The first of the calls is collective where the last one is.
   void begin_variables();

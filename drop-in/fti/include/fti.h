@@ -177,11 +177,14 @@ int FTI_Checkpoint(int id, int level);
 int FTI_Snapshot();
 
 /* Everything that is registered, which must be what is stored. FTI_NREC if it cannot be: then
- * nothing has changed. Where FTI_Status is 3, the variables that are parts of global datasets;
- * collective then. */
+ * nothing has changed. In a restart, until its first checkpoint, each rank may call it alone.
+ * Once this run has taken a checkpoint, the call takes back the last one. It is collective then,
+ * which it is not in FTI: a rank that calls alone waits for the others. Where FTI_Status is 3, it
+ * recovers the variables that are parts of global datasets, and is collective, too. */
 int FTI_Recover();
 
-/* Single variables. The first call is collective where FTI_Status is 3. */
+/* Single variables, in a restart until its first checkpoint, and after FTI_Recover until the next
+ * one. The first call is collective where FTI_Status is 3. */
 int FTI_RecoverVarInit();
 int FTI_RecoverVar(int id);
 int FTI_RecoverVarFinalize();
