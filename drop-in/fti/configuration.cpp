@@ -1,17 +1,14 @@
 #include "configuration.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 
+#include "../common/durable.hpp"
 #include "../common/ini.hpp"
 #include "../common/places.hpp"
 #include "../common/settings.hpp"
@@ -349,16 +346,7 @@ void write_fti_restart(const std::string& path, int failure, const std::string& 
     text << "[restart]\n";
     write();
   }
-  // A link stays one, and the file is for the eyes of those that it was for.
-  namespace fs = std::filesystem;
-  const fs::path target = fs::canonical(path);
-  const fs::path next = target.string() + ".next";
-  std::ofstream out(next, std::ios::binary);
-  std::error_code error;
-  if (out) fs::permissions(next, fs::status(target).permissions(), error);
-  if (!(out << text.str() << std::flush) || std::rename(next.c_str(), target.c_str()) != 0) {
-    throw Failure(path + ": the state for the next run cannot be written: " + std::strerror(errno));
-  }
+  replace_file(path, text.str(), "the state for the next run");
 }
 
 }  // namespace diapause::drop_in

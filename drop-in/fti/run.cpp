@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "../common/durable.hpp"
 #include "../common/together.hpp"
 
 namespace diapause::drop_in {
@@ -458,16 +459,17 @@ std::string FtiRun::stage_directory() const {
 // was.
 int FtiRun::send_file(const std::string& from, const std::string& to) {
   check_staging();
-  std::error_code error;
-  const std::string next = to + ".next";
-  bool has_arrived = std::filesystem::copy_file(
-      from, next, std::filesystem::copy_options::overwrite_existing, error);
-  if (has_arrived) std::filesystem::rename(next, to, error);
-  if (error) {
-    has_arrived = false;
-    tell(from + " cannot be staged to " + to + ": " + error.message());
-  } else {
-    std::filesystem::remove(from, error);
+  bool has_arrived = false;
+  try {
+    copy_durably(from, to + ".next");
+    rename_durably(to + ".next", to);
+    has_arrived = true;
+    std::filesystem::remove(from);
+  } catch (const std::exception& error) {
+    std::error_code ignored;
+    std::filesystem::remove(to + ".next", ignored);
+    tell(has_arrived ? from + " has arrived, and stays: " + error.what()
+                     : from + " cannot be staged to " + to + ": " + error.what());
   }
   // FTI itself stages in the call where it has no heads, and the call tells how that went.
   if (!has_arrived && !configuration_.has_heads) return FTI_NSCS;

@@ -1,10 +1,5 @@
 #include "shared.hpp"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iomanip>
 #include <limits>
@@ -14,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../common/durable.hpp"
 #include "../common/ini.hpp"
 #include "../common/together.hpp"
 
@@ -244,16 +240,8 @@ int SharedVersions::noted_ranks() const {
 }
 
 void SharedVersions::note_ranks() const {
-  const std::string path = note_path();
-  const std::string next = path + ".next";
-  std::FILE* const file = std::fopen(next.c_str(), "w");
-  const bool is_written = file != nullptr && std::fprintf(file, "ranks = %d\n", ranks_) > 0 &&
-                          std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
-  const bool is_closed = file != nullptr && std::fclose(file) == 0;
-  if (!is_written || !is_closed || std::rename(next.c_str(), path.c_str()) != 0) {
-    throw Failure(path + ": what the next run has to know of the datasets cannot be written: " +
-                  std::strerror(errno));
-  }
+  replace_file(note_path(), "ranks = " + std::to_string(ranks_) + "\n",
+               "what the next run has to know of the datasets");
 }
 
 // Only as many ranks as have stored a version can open its job.

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../common/durable.hpp"
 #include "../common/together.hpp"
 #include "scr.h"
 
@@ -124,16 +125,13 @@ void ScrRun::share_dropped() {
 }
 
 void ScrRun::save_dropped() const {
-  std::string problem;
-  if (rank_ == 0) {
-    const std::string path = configuration_.hidden + "/" + configuration_.job_name + ".dropped";
-    std::ofstream file(path + ".part");
-    for (const std::string& name : dropped_) file << name << '\n';
-    file.close();
-    if (!file || std::rename((path + ".part").c_str(), path.c_str()) != 0)
-      problem = path + ": cannot be written";
-  }
-  agree(problem);
+  together(comm_, [&] {
+    if (rank_ != 0) return;
+    std::string names;
+    for (const std::string& name : dropped_) names += name + '\n';
+    replace_file(configuration_.hidden + "/" + configuration_.job_name + ".dropped", names,
+                 "the names of dropped datasets");
+  });
 }
 
 // ---- paths ----------------------------------------------------------------------------------
@@ -271,8 +269,7 @@ void ScrRun::copy_out(const Output& output) const {
       const fs::path to = at_prefix(file);
       fs::create_directories(to.parent_path());
       parts.emplace_back(to.string() + ".part");
-      fs::copy_file(fs::path(output.directory) / file, parts.back(),
-                    fs::copy_options::overwrite_existing);
+      copy_durably(fs::path(output.directory) / file, parts.back());
     }
   } catch (const std::exception& error) {
     problem = error.what();
@@ -285,7 +282,7 @@ void ScrRun::copy_out(const Output& output) const {
   }
   try {
     for (const std::string& file : output.files)
-      fs::rename(at_prefix(file).string() + ".part", at_prefix(file));
+      rename_durably(at_prefix(file).string() + ".part", at_prefix(file));
   } catch (const std::exception& error) {
     problem = error.what();
   }
