@@ -229,7 +229,7 @@ void Job::wait_for(int level) {
   if (last_.is_ours) check(diapause_wait(instance_, *last_.number, level, kForever_s));
 }
 
-void Job::take_last_again(int level) {
+void Job::take_last_again(int level, std::uint64_t version) {
   on_all([&] { wait(); });
   if (last_.level >= level) return;
   const bool has_files = last_.has_files;
@@ -238,9 +238,9 @@ void Job::take_last_again(int level) {
   on_all([&] { blocks = map_last(); });
   if (has_files) {
     const bool are_moved = move_restored_files();
-    checkpoint_files(blocks, *last_.number + 1, level, are_moved);
+    checkpoint_files(blocks, version, level, are_moved);
   } else {
-    checkpoint(blocks, *last_.number + 1, level);
+    checkpoint(blocks, version, level);
   }
   on_all([&] { wait(); });
   protect({});

@@ -94,11 +94,12 @@ class Job {
   // Waits until the last version holds at the level that was asked for, or at `level`.
   void wait();
   void wait_for(int level);
-  // take_last_again() takes the last version again, with its files if it was taken here, under the
-  // next number at this level. Collective.
+  // take_last_again() takes the last version again, with its files if any were taken here, under
+  // this number, or the next one, at this level. Collective.
   const LastVersion& last() const { return last_; }
   bool has_last() const { return last_.number.has_value(); }
-  void take_last_again(int level);
+  void take_last_again(int level) { take_last_again(level, last_.number.value_or(0) + 1); }
+  void take_last_again(int level, std::uint64_t version);
   // Puts a version that holds nothing in the place of one that failed, and goes on as if `before`
   // were still the last. The next version may have the same number. Collective.
   void withdraw(std::uint64_t version, const LastVersion& before);

@@ -65,8 +65,9 @@ ScrRun::ScrRun(const ScrParameters& of_program) {
     agree(problem);
     job_ = std::make_unique<Job>(comm_, configuration_.job_name, configuration_.settings,
                                  configuration_.directories);
-    last_version_ = job_->newest();
     share_dropped();
+    restarts_ = ScrRestarts::of(shared_note("restarts"));
+    last_version_ = std::max(job_->newest(), restarts_.last());  // what is told of stays unique
   } catch (...) {
     job_.reset();
     MPI_Comm_free(&comm_);
@@ -82,7 +83,7 @@ void ScrRun::close() {
   const bool is_to_be_safe = configuration_.flush_every > 0 && checkpoints_ > 0;
   std::string problem;
   try {
-    if (is_to_be_safe) job_->take_last_again(DIAPAUSE_L4);
+    if (is_to_be_safe) make_last_safe();
   } catch (const std::exception& error) {
     problem = error.what();
   }
@@ -94,6 +95,16 @@ void ScrRun::close() {
   job_.reset();
   agree(problem);
   MPI_Comm_free(&comm_);
+}
+
+// The last checkpoint is that of this run, or what a restart would begin with, if the program has
+// asked for one since.
+void ScrRun::make_last_safe() {
+  if (!job_->last().is_ours) {
+    if (!candidate()) return;
+    job_->open(candidate_->version);
+  }
+  job_->take_last_again(DIAPAUSE_L4, last_version_ + 1);
 }
 
 void ScrRun::agree(const std::string& problem) const {
@@ -109,15 +120,31 @@ std::uint64_t ScrRun::of_rank_0(std::uint64_t value) const {
   return value;
 }
 
-// Rank 0 reads the names of dropped datasets, one a line, and tells the others.
-void ScrRun::share_dropped() {
+std::string ScrRun::note_path(const char* kind) const {
+  return configuration_.hidden + "/" + configuration_.job_name + "." + kind;
+}
+
+// Rank 0 reads it, and tells the others.
+std::string ScrRun::shared_note(const char* kind) const {
   std::string text;
   if (rank_ == 0) {
-    std::ifstream file(configuration_.hidden + "/" + configuration_.job_name + ".dropped");
+    std::ifstream file(note_path(kind));
     for (std::string line; std::getline(file, line);) text += line + "\n";
   }
   text.resize(of_rank_0(text.size()));
   MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, 0, comm_);
+  return text;
+}
+
+void ScrRun::save_note(const char* kind, const std::string& text) const {
+  together(comm_, [&] {
+    if (rank_ == 0) replace_file(note_path(kind), text, "what later runs have to know");
+  });
+}
+
+// The names of dropped datasets, one a line.
+void ScrRun::share_dropped() {
+  const std::string text = shared_note("dropped");
   for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos;
        at = end + 1) {
     dropped_.insert(text.substr(at, end - at));
@@ -125,13 +152,9 @@ void ScrRun::share_dropped() {
 }
 
 void ScrRun::save_dropped() const {
-  together(comm_, [&] {
-    if (rank_ != 0) return;
-    std::string names;
-    for (const std::string& name : dropped_) names += name + '\n';
-    replace_file(configuration_.hidden + "/" + configuration_.job_name + ".dropped", names,
-                 "the names of dropped datasets");
-  });
+  std::string names;
+  for (const std::string& name : dropped_) names += name + '\n';
+  save_note("dropped", names);
 }
 
 // ---- paths ----------------------------------------------------------------------------------
@@ -200,6 +223,7 @@ void ScrRun::start_output(const std::string& name, int flags) {
       name,         (flags & SCR_FLAG_CHECKPOINT) != 0, (flags & SCR_FLAG_OUTPUT) != 0, {}, {},
       monotonic_s()};
   if (output.name.empty()) output.name = "scr.dataset." + std::to_string(last_version_ + 1);
+  is_restart_looked_for_ = false;
   if (output.is_checkpoint) output.directory = job_->begin_files();
   output_ = std::move(output);
 }
@@ -376,27 +400,43 @@ std::string ScrRun::stored_name() {
   return name;
 }
 
-// The newest checkpoint of a number up to `at_most` that was not dropped, by name if one is wanted;
-// it is open then.
-std::optional<ScrRun::Checkpoint> ScrRun::newest_below(std::uint64_t at_most,
-                                                       const std::string& wanted) {
-  while (const auto found = job_->find(at_most)) {
+// The newest checkpoint of that name that was not dropped; without a name, the newest that a
+// restart may take. It is open then.
+std::optional<ScrRun::Checkpoint> ScrRun::newest(const std::string& wanted) {
+  std::uint64_t at_most = DIAPAUSE_NEWEST;
+  while (at_most > 0) {
+    const auto found = job_->find(at_most);
+    if (!found || found->version == 0) break;  // ours begin with 1
+    at_most = wanted.empty() ? restarts_.at_or_below(found->version) : found->version;
+    if (at_most != found->version) continue;
     const std::string name = stored_name();  // empty where a dataset was withdrawn
     const bool is_wanted = !name.empty() && (wanted.empty() || name == wanted);
     if (is_wanted && dropped_.count(name) == 0) return Checkpoint{found->version, name};
-    if (found->version == 0) break;
-    at_most = found->version - 1;
+    --at_most;
   }
   return std::nullopt;
+}
+
+// It stays so for later runs, until another checkpoint is taken.
+void ScrRun::begin_with(const Checkpoint& checkpoint) {
+  candidate_ = checkpoint;
+  is_restart_looked_for_ = true;
+  const bool is_last = checkpoint.version == last_version_;
+  restarts_.current = is_last ? 0 : checkpoint.version;
+  restarts_.left_out_to = is_last ? 0 : last_version_;
+  restarts_.failed.erase(checkpoint.version);
+  save_note("restarts", restarts_.text());
 }
 
 std::optional<std::string> ScrRun::candidate() {
   if (!is_restart_looked_for_) {
     const std::string wanted = configuration_.current.value_or("");
-    candidate_ = newest_below(restart_at_most_, wanted);
-    if (!candidate_ && !wanted.empty()) throw Failure("there is no checkpoint " + wanted);
+    const auto found = newest(wanted);
+    if (!found && !wanted.empty()) throw Failure("there is no checkpoint " + wanted);
     configuration_.current.reset();
+    candidate_ = found;
     is_restart_looked_for_ = true;
+    if (!wanted.empty()) begin_with(*found);
   }
   if (!candidate_) return std::nullopt;
   return candidate_->name;
@@ -419,12 +459,12 @@ void ScrRun::complete_restart(bool is_valid) {
   if (!is_valid)
     problem =
         "the program could not restart from " + tried.name + ": the checkpoint before is next";
-  is_restart_looked_for_ = true;  // a run restarts once
+  is_restart_looked_for_ = false;
   try {
     agree(problem);
   } catch (...) {
-    restart_at_most_ = tried.version - 1;
-    is_restart_looked_for_ = false;
+    restarts_.failed.insert(tried.version);
+    save_note("restarts", restarts_.text());
     throw;
   }
 }
@@ -433,10 +473,10 @@ void ScrRun::restart_from(const std::string& name) {
   if (!restart_directory_.empty() || output_)
     throw Failure("SCR_Current is called outside of datasets and restarts");
   check_is_named(name);
-  const auto found = newest_below(DIAPAUSE_NEWEST, name);
-  if (!found) throw Failure("there is no checkpoint " + name);
-  candidate_ = found;
-  is_restart_looked_for_ = true;
+  const auto found = newest(name);
+  if (found) return begin_with(*found);
+  is_restart_looked_for_ = false;
+  if (rank_ == 0) std::fprintf(stderr, "scr: there is no checkpoint %s\n", name.c_str());
 }
 
 void ScrRun::drop(const std::string& name) {

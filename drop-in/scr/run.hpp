@@ -17,6 +17,7 @@
 
 #include "../common/job.hpp"
 #include "configuration.hpp"
+#include "restarts.hpp"
 
 namespace diapause::drop_in {
 
@@ -42,6 +43,8 @@ class ScrRun {
   std::string start_restart();
   void complete_restart(bool is_valid);
 
+  // Lets the next restart, of this run or a later one, begin with the newest checkpoint of that
+  // name. Without one, it says so and changes nothing.
   void restart_from(const std::string& name);
   void drop(const std::string& name);
   void remove(const std::string& name);
@@ -64,8 +67,14 @@ class ScrRun {
   // Throws on all ranks if `problem` is not empty on one of them.
   void agree(const std::string& problem) const;
   std::uint64_t of_rank_0(std::uint64_t value) const;
+  // What later runs have to know lies in files of the job, in the hidden directory.
+  std::string note_path(const char* kind) const;
+  std::string shared_note(const char* kind) const;
+  void save_note(const char* kind, const std::string& text) const;
+  void make_last_safe();
   void share_dropped();
   void save_dropped() const;
+  void begin_with(const Checkpoint& checkpoint);
 
   std::string below_prefix(const std::string& name) const;
   std::filesystem::path at_prefix(const std::string& file) const;
@@ -80,7 +89,7 @@ class ScrRun {
   bool is_near_the_end_here() const;
 
   std::string stored_name();
-  std::optional<Checkpoint> newest_below(std::uint64_t at_most, const std::string& wanted);
+  std::optional<Checkpoint> newest(const std::string& wanted);
 
   ScrConfiguration configuration_;
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -93,11 +102,11 @@ class ScrRun {
   // Files that this rank has at their own paths, by datasets.
   std::map<std::string, std::set<std::string>> outputs_;
 
-  bool is_restart_looked_for_ = false;
-  std::uint64_t restart_at_most_ = DIAPAUSE_NEWEST;
+  bool is_restart_looked_for_ = false;  // since the last thing that changes the candidate
   std::optional<Checkpoint> candidate_;
   std::string restart_directory_;  // not empty between the start of a restart and its end
   std::set<std::string> dropped_;
+  ScrRestarts restarts_;
 
   std::uint64_t need_calls_ = 0;
   double last_end_s_ = 0;

@@ -219,15 +219,17 @@ def what_users_have_removed_does_not_come_back(site):
 
 
 def scrs_functions_do_what_programs_lean_on(site):
-    with Place(site, ranks=RANKS) as place:
-        place.global_ = place.path / ".scr"
-        environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
-        for part in ("begin", "continue", "fetch"):
-            if part == "fetch":
-                # What was not in the prefix directory when the last run ended is lost.
-                shutil.rmtree(place.memory)
-            place.run("scr_functions", part, environment=environment,
-                      messages=(*MPI_NOTICE, "^scr: "))
+    for bypass in ("1", "0"):
+        with Place(site, ranks=RANKS) as place:
+            place.global_ = place.path / ".scr"
+            environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory),
+                                   "SCR_CACHE_BYPASS": bypass}
+            for part in ("begin", "continue", "fetch", "choose", "chosen", "failed"):
+                if part == "fetch":
+                    # What was not in the prefix directory when the last run ended is lost.
+                    shutil.rmtree(place.memory)
+                place.run("scr_functions", part, environment=environment,
+                          messages=(*MPI_NOTICE, "^scr: "))
 
 
 def a_dataset_of_scr_that_failed_is_offered_to_no_restart(site):

@@ -67,7 +67,7 @@ contains
     call scr_complete_checkpoint(0, error)
     call check(error /= SCR_SUCCESS, 'one that is not valid is none')
     call scr_current('there is none', error)
-    call check(error /= SCR_SUCCESS, 'nothing restarts from what is not there')
+    call check(error == SCR_SUCCESS, 'what is not there changes nothing')
     call scr_drop('there is none', error)
     call check(error == SCR_SUCCESS, 'what is not there is dropped')
     call scr_delete('there is none', error)

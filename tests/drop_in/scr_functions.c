@@ -1,5 +1,6 @@
-/* Tests what SCR's functions promise, on each rank alike: scr_functions begin|continue. The run
- * that begins ends without SCR_Finalize, as after a crash. */
+/* Tests what SCR's functions promise, on each rank alike:
+ * scr_functions begin|continue|fetch|choose|chosen|failed. The run that begins ends without
+ * SCR_Finalize, as after a crash. */
 #include <mpi.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,11 +46,16 @@ static int dataset(const char* name, int flags, int valid) {
   return SCR_Complete_output(valid);
 }
 
+static int is_offered(const char* expected) {
+  char name[SCR_MAX_FILENAME] = "";
+  int is_there = 7;
+  EXPECT(SCR_Have_restart(&is_there, name) == SCR_SUCCESS);
+  return is_there == 1 && strcmp(name, expected) == 0;
+}
+
 static int restart(const char* expected, int valid) {
-  char name[SCR_MAX_FILENAME] = "", path[SCR_MAX_FILENAME];
-  int is_there = 0;
-  EXPECT(SCR_Have_restart(&is_there, name) == SCR_SUCCESS && is_there &&
-         strcmp(name, expected) == 0);
+  char path[SCR_MAX_FILENAME];
+  EXPECT(is_offered(expected));
   EXPECT(SCR_Start_restart(NULL) == SCR_SUCCESS);
   EXPECT(SCR_Route_file("no/such/file", path) != SCR_SUCCESS);
   EXPECT(SCR_Route_file(file_of(expected), path) == SCR_SUCCESS && holds_text(path, expected));
@@ -166,13 +172,31 @@ static void begin(void) {
 }
 
 static void go_on(void) {
-  int is_there = 7;
   EXPECT(restart("third", rank != 1) != SCR_SUCCESS); /* one rank could not */
   EXPECT(restart("second", 1) == SCR_SUCCESS);
-  EXPECT(SCR_Have_restart(&is_there, NULL) == SCR_SUCCESS && !is_there);
-  EXPECT(SCR_Current("fifth") != SCR_SUCCESS);
+  EXPECT(is_offered("second"));                                        /* a run may go back again */
+  EXPECT(SCR_Current("fifth") == SCR_SUCCESS && is_offered("second")); /* there is none */
   EXPECT(SCR_Current("first") == SCR_SUCCESS && restart("first", 1) == SCR_SUCCESS);
   EXPECT(dataset("fourth", SCR_FLAG_CHECKPOINT, 1) == SCR_SUCCESS); /* it counts again */
+  EXPECT(is_offered("fourth") && SCR_Current("fifth") == SCR_SUCCESS);
+}
+
+/* What is said of restarts counts for later runs too, until there is a new checkpoint. */
+static void choose(const char* part) {
+  const char* const bypass = getenv("SCR_CACHE_BYPASS");
+  int is_there = 7;
+  if (strcmp(part, "choose") == 0)
+    EXPECT(is_offered("fourth") && SCR_Current("second") == SCR_SUCCESS && is_offered("second"));
+  if (strcmp(part, "chosen") == 0) EXPECT(restart("second", rank != 1) != SCR_SUCCESS);
+  if (strcmp(part, "failed") != 0) return;
+  if (bypass != NULL && strcmp(bypass, "0") == 0) { /* the first was in the cache alone */
+    EXPECT(SCR_Have_restart(&is_there, NULL) == SCR_SUCCESS && !is_there);
+  } else {
+    EXPECT(is_offered("first"));
+  }
+  EXPECT(SCR_Current("fourth") == SCR_SUCCESS && restart("fourth", 1) == SCR_SUCCESS);
+  EXPECT(SCR_Current("second") == SCR_SUCCESS && is_offered("second"));
+  EXPECT(dataset("fifth", SCR_FLAG_CHECKPOINT, 1) == SCR_SUCCESS && is_offered("fifth"));
 }
 
 int main(int argc, char** argv) {
@@ -193,6 +217,7 @@ int main(int argc, char** argv) {
   }
   if (strcmp(argv[1], "continue") == 0) go_on();
   if (strcmp(argv[1], "fetch") == 0) EXPECT(restart("fourth", 1) == SCR_SUCCESS);
+  choose(argv[1]);
   EXPECT(SCR_Finalize() == SCR_SUCCESS && SCR_Finalize() != SCR_SUCCESS);
   MPI_Finalize();
   return 0;

@@ -41,11 +41,12 @@ const char* SCR_Configf(const char* format, ...);
  * the way are made. */
 int SCR_Route_file(const char* name, char* file);
 
-/* Tells whether there is a checkpoint to read, and its name; `name` may be NULL. Collective. */
+/* Tells whether there is a checkpoint to read, and its name; `name` may be NULL. A run may ask and
+ * go back at any time. Collective. */
 int SCR_Have_restart(int* flag, char* name);
 int SCR_Start_restart(char* name);
 /* If one rank's files are not `valid`, the call fails on all ranks, and SCR_Have_restart tells of
- * the checkpoint before. Collective. */
+ * the checkpoint before, in later runs too. Collective. */
 int SCR_Complete_restart(int valid);
 
 /* Tells whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say.
@@ -62,7 +63,9 @@ int SCR_Complete_output(int valid);
 int SCR_Start_checkpoint(void);
 int SCR_Complete_checkpoint(int valid);
 
-/* Lets the next restart begin with the checkpoint of that name. Collective. */
+/* Lets the next restart, of this run or a later one, begin with the checkpoint of that name, unless
+ * another one is taken before. Those that were taken after it are left out until one is named.
+ * Without a checkpoint of that name it says so and changes nothing. Collective. */
 int SCR_Current(const char* name);
 /* No restart takes the checkpoint of that name any more. Collective. */
 int SCR_Drop(const char* name);
