@@ -362,7 +362,6 @@ void ScrRun::withdraw(std::uint64_t version, const LastVersion& before) {
 
 bool ScrRun::is_due_here(double now_s) const {
   const ScrConfiguration& c = configuration_;
-  if (c.need_every == 0 && c.need_after_s == 0 && c.need_overhead_percent == 0) return true;
   if (c.need_every > 0 && need_calls_ % static_cast<std::uint64_t>(c.need_every) == 0) return true;
   const double since_s = now_s - last_end_s_;
   if (c.need_after_s > 0 && since_s >= static_cast<double>(c.need_after_s)) return true;

@@ -264,7 +264,8 @@ def habits_of_scr_programs_do_no_harm(site):
 def a_program_on_one_node_has_level_1_instead_of_those_that_need_several(site):
     with Place(site, ranks=RANKS) as place:
         told = "^diapause: the job has too few nodes for level 3: level 1 is taken instead"
-        for solver, configuration in (("scr_solver", scr_configuration(place)),
+        for solver, configuration in (("scr_solver",
+                                       scr_configuration(place, SCR_CHECKPOINT_INTERVAL=20)),
                                       ("veloc_solver", veloc_configuration(
                                           place, ec_interval=0, persistent_interval=-1))):
             run = place.start(solver, configuration, solver, 60, solver,

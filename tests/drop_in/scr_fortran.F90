@@ -21,6 +21,7 @@ program scr_fortran
   call scr_config('SCR_COPY_TYPE = SINGLE', value, error)
   call scr_config('SCR_COPY_TYPE', value, error)
   call check(value == 'SINGLE', 'a parameter comes back')
+  call scr_config('SCR_CHECKPOINT_INTERVAL = 1', value, error)
   call scr_init(error)
   call check(error == SCR_SUCCESS, 'SCR begins')
   number = 0

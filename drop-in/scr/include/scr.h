@@ -49,8 +49,8 @@ int SCR_Start_restart(char* name);
  * the checkpoint before, in later runs too. Collective. */
 int SCR_Complete_restart(int valid);
 
-/* Tells whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say.
- * Collective.
+/* Tells whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say: where
+ * none of them is set, only when the end of the allocation is near (SCR_Should_exit). Collective.
  */
 int SCR_Need_checkpoint(int* flag);
 
