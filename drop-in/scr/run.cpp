@@ -157,46 +157,6 @@ void ScrRun::save_dropped() const {
   save_note("dropped", names);
 }
 
-// ---- paths ----------------------------------------------------------------------------------
-
-std::string ScrRun::below_prefix(const std::string& name) const {
-  const fs::path path = fs::weakly_canonical(fs::absolute(name));
-  const fs::path below = path.lexically_relative(configuration_.prefix);
-  const bool is_below = !below.empty() && below != "." && *below.begin() != "..";
-  if (is_below) return below.string();
-  throw Failure(path.string() + " does not lie below the prefix directory " +
-                configuration_.prefix + ": set SCR_PREFIX, or give the file another path");
-}
-
-fs::path ScrRun::at_prefix(const std::string& file) const {
-  return fs::path(configuration_.prefix) / file;
-}
-
-std::vector<fs::path> ScrRun::at_prefix(const std::set<std::string>& files) const {
-  std::vector<fs::path> paths;
-  for (const std::string& file : files) paths.push_back(at_prefix(file));
-  return paths;
-}
-
-std::string ScrRun::route(const std::string& name) {
-  if (name.size() >= SCR_MAX_FILENAME)
-    throw Failure("the name of a file is longer than SCR_MAX_FILENAME allows");
-  if (!output_ && restart_directory_.empty()) return name;
-  const std::string file = below_prefix(name);
-  fs::path path;
-  if (output_) {
-    path = output_->is_checkpoint ? fs::path(output_->directory) / file : at_prefix(file);
-    fs::create_directories(path.parent_path());
-    output_->files.insert(file);
-  } else {
-    path = fs::path(restart_directory_) / file;
-    if (!fs::exists(path))
-      throw Failure(file + " is no file of this rank in the checkpoint " + candidate_->name);
-  }
-  if (path.string().size() < SCR_MAX_FILENAME) return path.string();
-  throw Failure(path.string() + " is longer than SCR_MAX_FILENAME allows");
-}
-
 // ---- output ---------------------------------------------------------------------------------
 
 void ScrRun::check_start(const std::string& name, int flags) const {

@@ -76,7 +76,11 @@ class ScrRun {
   void save_dropped() const;
   void begin_with(const Checkpoint& checkpoint);
 
-  std::string below_prefix(const std::string& name) const;
+  // The path of a file below the prefix directory; nothing if it lies elsewhere, or an error.
+  std::optional<std::string> below_prefix(const std::string& name) const;
+  std::string file_of(const std::string& name) const;
+  std::filesystem::path path_of_output(const std::string& name);
+  std::filesystem::path path_of_restart(const std::string& name) const;
   std::filesystem::path at_prefix(const std::string& file) const;
   std::vector<std::filesystem::path> at_prefix(const std::set<std::string>& files) const;
   void check_complete(const Output& output, bool is_valid) const;

@@ -112,11 +112,13 @@ const char* SCR_Configf(const char* format, ...) {
 }
 
 int SCR_Route_file(const char* name, char* file) {
-  return in_run([&](ScrRun& r) {
+  return status_of([&] {
     if (text(name).empty() || file == nullptr)
       throw std::runtime_error(
           "SCR_Route_file needs the name of a file, and an address for its path");
-    give(r.route(name), file);
+    if (text(name).size() >= SCR_MAX_FILENAME)
+      throw std::runtime_error("the name of a file is longer than SCR_MAX_FILENAME allows");
+    give(run() == nullptr ? text(name) : run()->route(name), file);
   });
 }
 

@@ -9,6 +9,10 @@
 #include "expect.h"
 #include "scr.h"
 
+#define A_HUNDRED                                      \
+  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+  "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
 static int rank;
 
 /* Returns the rank's file of a dataset, as a path below the prefix directory. */
@@ -59,6 +63,9 @@ static int restart(const char* expected, int valid) {
   EXPECT(SCR_Start_restart(NULL) == SCR_SUCCESS);
   EXPECT(SCR_Route_file("no/such/file", path) != SCR_SUCCESS);
   EXPECT(SCR_Route_file(file_of(expected), path) == SCR_SUCCESS && holds_text(path, expected));
+  snprintf(path, sizeof path, "%d.txt", rank); /* without its folders */
+  EXPECT(SCR_Route_file(path, path) == SCR_SUCCESS && holds_text(path, expected));
+  EXPECT(SCR_Route_file("elsewhere.txt", path) != SCR_SUCCESS);
   return SCR_Complete_restart(valid);
 }
 
@@ -99,6 +106,10 @@ static void a_dataset_is_whole_or_not_there(void) {
   EXPECT(SCR_Start_output("outside", SCR_FLAG_CHECKPOINT) == SCR_SUCCESS);
   EXPECT(SCR_Route_file("/somewhere/else", path) != SCR_SUCCESS);
   EXPECT(SCR_Route_file("../else", path) != SCR_SUCCESS);
+  static char deep[] = "outside/" A_HUNDRED "/" A_HUNDRED "/" A_HUNDRED;
+  EXPECT(SCR_Route_file(deep, path) != SCR_SUCCESS);
+  deep[250] = '\0'; /* as long as it may be */
+  EXPECT(SCR_Route_file(deep, path) == SCR_SUCCESS);
   EXPECT(SCR_Complete_output(0) != SCR_SUCCESS);
   EXPECT(SCR_Start_output("nothing", SCR_FLAG_NONE) != SCR_SUCCESS);
   EXPECT(SCR_Complete_output(1) != SCR_SUCCESS);
@@ -205,6 +216,11 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   EXPECT(SCR_Complete_output(1) != SCR_SUCCESS); /* before SCR_Init */
+  char path[SCR_MAX_FILENAME] = "";
+  EXPECT(SCR_Route_file("early/file", path) == SCR_SUCCESS && strcmp(path, "early/file") == 0);
+  EXPECT(setenv("SCR_ENABLE", "0", 1) == 0 && SCR_Init() != SCR_SUCCESS);
+  EXPECT(SCR_Route_file("any/file", path) == SCR_SUCCESS && strcmp(path, "any/file") == 0);
+  EXPECT(unsetenv("SCR_ENABLE") == 0);
   EXPECT(strcmp(SCR_Get_version(), SCR_VERSION) == 0);
   parameters_are_set_asked_and_forgotten();
   EXPECT(SCR_Init() == SCR_SUCCESS);

@@ -30,6 +30,12 @@ static int route_and_write(int number) {
   snprintf(other, sizeof other, "./elsewhere/..//%s", own);
   EXPECT(SCR_Route_file(other, again) == SCR_SUCCESS && strcmp(path, again) == 0);
   write_number(path, number);
+  snprintf(other, sizeof other, "folder/%d.twice", rank);
+  EXPECT(SCR_Route_file(other, path) == SCR_SUCCESS);
+  write_number(path, number);
+  snprintf(other, sizeof other, "other folder/%d.twice", rank);
+  EXPECT(SCR_Route_file(other, path) == SCR_SUCCESS);
+  write_number(path, number);
   snprintf(other, sizeof other, "%s.empty", own);
   EXPECT(SCR_Route_file(other, path) == SCR_SUCCESS);
   FILE* const empty = fopen(path, "w");
@@ -80,6 +86,8 @@ static void go_on(void) {
     EXPECT(SCR_Route_file(own, path) == SCR_SUCCESS && number_in(path) == 3);
     EXPECT(SCR_Route_file(own, path) == SCR_SUCCESS && number_in(path) == 3);
     EXPECT(unlink(path) == 0); /* the copy is the program's own */
+    snprintf(path, sizeof path, "%d.twice", rank);
+    EXPECT(SCR_Route_file(path, path) != SCR_SUCCESS); /* in which of the folders? */
   }
   EXPECT(SCR_Complete_restart(1) == SCR_SUCCESS);
   EXPECT(SCR_Start_output("step 3/of many", SCR_FLAG_CHECKPOINT) == SCR_SUCCESS); /* again */

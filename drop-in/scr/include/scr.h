@@ -37,8 +37,10 @@ const char* SCR_Config(const char* config);
 const char* SCR_Configf(const char* format, ...);
 
 /* Gives the path at which the program is to write or read the file `name` of the dataset that is
- * open, at most SCR_MAX_FILENAME bytes. Outside of a dataset it is `name` itself. Directories on
- * the way are made. */
+ * open, at most SCR_MAX_FILENAME bytes. Outside of a dataset, and before SCR_Init, it is `name`
+ * itself. Directories on the way are made. Files of checkpoints have paths of up to 250 bytes below
+ * the prefix directory. In a restart the name of a file without a path will do, if this rank has
+ * one file of that name in the checkpoint. */
 int SCR_Route_file(const char* name, char* file);
 
 /* Tells whether there is a checkpoint to read, and its name; `name` may be NULL. A run may ask and
