@@ -40,16 +40,17 @@ static inline int read_checkpoint(const char* path, int* step, double* field) {
   return fclose(file) == 0 && is_read;
 }
 
-/* Writes the field alone, as <result>.<rank>. */
+/* Writes the field alone, as <result>.<rank>, which is there when it is whole. */
 static inline int write_result(const char* result, const double* field, MPI_Comm comm) {
-  char path[1000];
+  char path[1000], next[1010];
   int rank;
   MPI_Comm_rank(comm, &rank);
   snprintf(path, sizeof path, "%s.%d", result, rank);
-  FILE* const file = fopen(path, "wb");
+  snprintf(next, sizeof next, "%s.next", path);
+  FILE* const file = fopen(next, "wb");
   if (file == NULL) return 0;
   const int is_written = fwrite(field, sizeof *field, kCells, file) == kCells;
-  return fclose(file) == 0 && is_written;
+  return fclose(file) == 0 && is_written && rename(next, path) == 0;
 }
 
 #endif
