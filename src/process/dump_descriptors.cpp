@@ -38,9 +38,17 @@ bool are_same(pid_t one, int number, pid_t other, int other_number) {
   return ::syscall(SYS_kcmp, one, other, KCMP_FILE, number, other_number) == 0;
 }
 
+// Returns whether this is a file without a name that is only read, such as a long here-document of
+// a shell. Nobody can give it to a restart, so the image has to hold it.
+bool is_read_nameless(const Found& found) {
+  return S_ISREG(found.stat.st_mode) && found.stat.st_nlink == 0 &&
+         (found.number_of("flags", 8) & O_ACCMODE) == O_RDONLY;
+}
+
 // Returns the number of the descriptor that the job was started with and that is the same open file
 // or the same terminal. Returns nothing if there is none.
 std::optional<std::uint32_t> find_standard(const DumpWork& work, const Found& found) {
+  if (is_read_nameless(found)) return std::nullopt;
   for (int number = 0; number < 3; ++number) {
     if (are_same(found.here, found.number, work.standard, number))
       return static_cast<std::uint32_t>(number);

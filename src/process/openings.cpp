@@ -28,6 +28,7 @@
 #include "process/machine_files.hpp"
 #include "process/open_sockets.hpp"
 #include "process/references.hpp"
+#include "process/standard_streams.hpp"
 #include "process/terminals.hpp"
 #include "process/zeros.hpp"
 
@@ -332,6 +333,8 @@ Status Openings::write_files(const Job& job, const std::vector<StoredContents>& 
 Status Openings::finish(const Job& job, const std::vector<StoredContents>& contents,
                         const ReadContents& read) {
   made_.clear();
+  // The next checkpoint has to find a standard input, and not a file that the job has opened.
+  if (input_ >= 0) ::dup2(descriptions_[static_cast<std::size_t>(input_)], STDIN_FILENO);
   for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
     const Description& one = job.descriptions[i];
     const bool is_written = one.kind == DescriptionKind::file && (one.flags & O_PATH) == 0 &&
@@ -441,10 +444,12 @@ Status Openings::open_all_sockets(Job& job, const OpeningEnvironment& environmen
 Result<int> Openings::open_description(const Description& one) {
   int opened = -1;
   switch (one.kind) {
-    case DescriptionKind::standard:
-      opened = ::dup(static_cast<int>(one.which));
-      if (opened < 0) opened = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-      break;
+    case DescriptionKind::standard: {
+      DIAPAUSE_TRY_ASSIGN(const StandardStream stream, open_standard_stream(one, *log_));
+      if (stream.takes_place && one.which == STDIN_FILENO)
+        input_ = static_cast<int>(descriptions_.size());
+      return stream.file;
+    }
     case DescriptionKind::file:
       return open_file(one);
     case DescriptionKind::device:
@@ -523,6 +528,7 @@ Result<Openings> Openings::open(Job& job, const std::vector<StoredContents>& con
 Openings::Openings(Openings&& other) noexcept
     : lowest_(other.lowest_),
       beyond_(other.beyond_),
+      input_(other.input_),
       held_(std::move(other.held_)),
       made_(std::exchange(other.made_, {})),
       descriptions_(std::exchange(other.descriptions_, {})),

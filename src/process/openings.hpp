@@ -65,7 +65,8 @@ class Openings {
   // Makes the files that the job could write to what they were: what was written to them since is
   // lost. It must be called when nothing else can be refused any more, and before a process runs.
   // Until then no file holds anything else than before, and those that were made go again with the
-  // object.
+  // object. A file that the job goes on to read as its standard input becomes that of this process,
+  // too.
   Status finish(const Job& job, const std::vector<StoredContents>& contents,
                 const ReadContents& read);
   // Seals memories as they were, when they hold what they held and all processes have mapped them.
@@ -98,8 +99,9 @@ class Openings {
 
   const LogSink* log_ = nullptr;           // while it opens
   std::uint64_t lowest_ = 0, beyond_ = 0;  // numbers from which the next is taken
-  std::set<std::string> held_;             // paths of files whose contents are written in the end
-  std::vector<std::string> made_;          // paths of those that were not there
+  int input_ = -1;  // index of the description that is the standard input and was opened again
+  std::set<std::string> held_;     // paths of files whose contents are written in the end
+  std::vector<std::string> made_;  // paths of those that were not there
   std::vector<int> descriptions_, memories_, controlling_;
   struct Ends {
     int read = -1, write = -1;

@@ -54,6 +54,7 @@ class Place:
         self.started = []
         self.capture = "auto"
         self.settings = {}
+        self.input = os.devnull  # what is started next has it as standard input
         self.work = self.root / "work"
         self.gate = self.root / "gate"
         self.work.mkdir()
@@ -95,10 +96,10 @@ class Place:
     def start(self, words, output):
         credentials = ({"user": self.user, "group": self.user, "extra_groups": []} if self.user
                        else {})
-        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
-                                   stdout=output,
-                                   stderr=subprocess.PIPE, cwd=self.work, env=self.environment(),
-                                   text=True, **credentials)
+        with open(self.input) as given:
+            process = subprocess.Popen([str(word) for word in words], stdin=given, stdout=output,
+                                       stderr=subprocess.PIPE, cwd=self.work,
+                                       env=self.environment(), text=True, **credentials)
         self.started.append(process)
         return process
 

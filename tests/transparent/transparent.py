@@ -27,6 +27,7 @@ import disturbed
 import dying
 import failing
 import in_time
+import inputs
 import kernels
 import lacking
 import mapped
@@ -926,7 +927,7 @@ def unmodified_test(name):
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | dying.TESTS
 TESTS |= failing.TESTS | relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS
-TESTS |= named_files.TESTS | kernels.TESTS
+TESTS |= named_files.TESTS | kernels.TESTS | inputs.TESTS
 
 
 def leave_network():
