@@ -44,6 +44,32 @@ Status await_stop_of(const Made& made) {
   return fail(Code::timeout, fmt::format("process {} does not stop", made.stored->id));
 }
 
+// Masks all signals of a process. One that waits could end it before it has stopped: the kernel
+// delivers those with lower numbers than SIGSTOP first.
+Status mask_signals(const Made& made) {
+  for (const ThreadName& thread : made.threads)
+    DIAPAUSE_TRY(set_signal_mask(thread.here, ~std::uint64_t{0}));
+  return {};
+}
+
+// Gives a process that stands still, and that nobody traces, its own masks again.
+Status restore_masks(const Made& made) {
+  constexpr double kLimit_s = 10;
+  for (std::size_t i = 0; i < made.threads.size(); ++i) {
+    const pid_t here = made.threads[i].here;
+    DIAPAUSE_TRY(attach(here));
+    DIAPAUSE_TRY(ask_to_stop(here));
+    DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(here, kLimit_s));
+    if (!lives) {
+      return fail(Code::internal,
+                  fmt::format("process {}, which was stopped, has ended", made.stored->id));
+    }
+    DIAPAUSE_TRY(set_signal_mask(here, made.stored->threads[i].signal_mask));
+    DIAPAUSE_TRY(detach(here));
+  }
+  return {};
+}
+
 // The parent is told of the stop a second time, and must not see that. The kernel tells it a moment
 // after the last thread has stopped.
 Status hide_from_parent(const RestoreWork& work, const Made& parent,
@@ -95,6 +121,7 @@ Status restore_stops(RestoreWork& work) {
         std::ranges::find(work.job.stopped, made->stored->id, &StoppedProcess::process);
     if (stopped == work.job.stopped.end()) continue;
     DIAPAUSE_TRY(finish_threads(work, *made));
+    DIAPAUSE_TRY(mask_signals(*made));
     if (::kill(made->leader().here, SIGSTOP) != 0)
       return fail(os_error("stopping a process again", errno));
     for (const ThreadName& thread : made->threads) DIAPAUSE_TRY(detach(thread.here));
@@ -102,6 +129,7 @@ Status restore_stops(RestoreWork& work) {
     const auto parent = std::ranges::find_if(
         work.made, [&](const Made& one) { return one.stored->id == made->stored->parent; });
     if (parent != work.made.end()) DIAPAUSE_TRY(hide_from_parent(work, *parent, *stopped));
+    DIAPAUSE_TRY(restore_masks(*made));
   }
   std::erase_if(work.made, [&](const Made& one) {
     return std::ranges::find(work.job.stopped, one.stored->id, &StoppedProcess::process) !=

@@ -1,5 +1,5 @@
 /* Processes that a signal has stopped: one whose parent knows, one whose parent does not, and one
- * with threads. */
+ * with threads, and one for which a signal waits that ends it. */
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -42,14 +42,19 @@ int main(void) {
   while (told < 2) usleep(1000);
   const pid_t unknown = begin(0);
   while (told < 3) usleep(1000);
+  const pid_t doomed = begin(2); /* ends of a signal as soon as it goes on */
+  while (told < 4) usleep(1000);
   int status = 0;
   MUST(waitpid(known, &status, WUNTRACED) == known && WIFSTOPPED(status));
   MUST(waitpid(threads, &status, WUNTRACED) == threads && WIFSTOPPED(status));
+  MUST(waitpid(doomed, &status, WUNTRACED) == doomed && WIFSTOPPED(status));
+  MUST(kill(doomed, SIGALRM) == 0);
   siginfo_t info;
   MUST(waitid(P_PID, (id_t)unknown, &info, WSTOPPED | WNOWAIT) == 0);
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)told);
   MUST(waitpid(known, &status, WUNTRACED | WNOHANG) == 0);
   MUST(waitpid(threads, &status, WUNTRACED | WNOHANG) == 0);
+  MUST(waitpid(doomed, &status, WUNTRACED | WNOHANG) == 0);
   MUST(waitpid(unknown, &status, WUNTRACED | WNOHANG) == unknown && WIFSTOPPED(status) &&
        WSTOPSIG(status) == SIGSTOP);
   for (int i = 0; i < 2; ++i) {
@@ -59,6 +64,8 @@ int main(void) {
     MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, 0) == child &&
          WEXITSTATUS(status) == 5);
   }
+  MUST(kill(doomed, SIGCONT) == 0 && waitpid(doomed, &status, 0) == doomed &&
+       WTERMSIG(status) == SIGALRM);
   MUST(kill(unknown, SIGKILL) == 0 && waitpid(unknown, &status, 0) == unknown &&
        WTERMSIG(status) == SIGKILL);
   printf("all went on\n");
