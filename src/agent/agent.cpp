@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <set>
 #include <sstream>
@@ -605,6 +606,15 @@ Result<Answer> ask(const StoreRequest& job, Wish wish, int level) {
   if (!directory && directory.error().code == Code::not_found) return nobody();
   if (!directory) return fail(std::move(directory.error()));
   auto door = sys::connect_local(*directory, door_name(job.name, settings));
+  if (!door && door.error().os_errno == ECONNREFUSED) {
+    return fail(
+        Code::not_found,
+        fmt::format("no job '{0}' of yours that has an agent runs on this machine: the "
+                    "agent was killed. If the job runs on, no more checkpoints can be taken "
+                    "of it; when it has ended, 'diapause restart {0}' goes on from its "
+                    "newest version",
+                    job.name));
+  }
   if (!door && door.error().code == Code::not_found) return nobody();
   if (!door) return fail(std::move(door.error()));
   DIAPAUSE_TRY(

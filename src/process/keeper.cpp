@@ -54,7 +54,8 @@ struct Orders {
   std::size_t host_name_bytes = 0;
   JobGroup group = JobGroup::of_caller;
   bool only_serves = false;
-  // Sockets of the maker. While process 1 had them, the maker's death would end no connection.
+  // Sockets of the maker. While process 1 had them, the maker's death would end no connection, and
+  // who connected would wait for an answer.
   const int* sockets = nullptr;
   std::size_t socket_count = 0;
 };
@@ -145,25 +146,31 @@ bool has_one_descendant() {
   return read_children(path.data(), children) && children[0] == '\0';
 }
 
-bool is_internet_socket(int descriptor) {
-  int domain = 0;
-  socklen_t bytes = sizeof domain;
-  return ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 &&
-         (domain == AF_INET || domain == AF_INET6);
+int socket_option(int descriptor, int name) {
+  int value = 0;
+  socklen_t bytes = sizeof value;
+  return ::getsockopt(descriptor, SOL_SOCKET, name, &value, &bytes) == 0 ? value : 0;
+}
+
+// Returns whether a descriptor may be a socket by which its owner is known to live.
+bool is_socket_of_maker(int descriptor) {
+  const int domain = socket_option(descriptor, SO_DOMAIN);
+  return domain == AF_INET || domain == AF_INET6 ||
+         (domain == AF_UNIX && socket_option(descriptor, SO_ACCEPTCONN) != 0);
 }
 
 // What has the number of such a socket may be another file by now.
-void close_internet_sockets(const Orders& orders) {
+void close_sockets_of_maker(const Orders& orders) {
   for (std::size_t i = 0; i < orders.socket_count; ++i) {
-    if (is_internet_socket(orders.sockets[i])) ::close(orders.sockets[i]);
+    if (is_socket_of_maker(orders.sockets[i])) ::close(orders.sockets[i]);
   }
 }
 
-Result<std::vector<int>> internet_sockets() {
+Result<std::vector<int>> own_sockets() {
   DIAPAUSE_TRY_ASSIGN(const auto descriptors, numbers_in("/proc/self/fd"));
   std::vector<int> found;
   for (const auto one : descriptors) {
-    if (is_internet_socket(static_cast<int>(one))) found.push_back(static_cast<int>(one));
+    if (is_socket_of_maker(static_cast<int>(one))) found.push_back(static_cast<int>(one));
   }
   return found;
 }
@@ -223,7 +230,7 @@ pid_t make_process(pid_t id) {
     if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
   }
   let_go_of_streams();
-  close_internet_sockets(orders);
+  close_sockets_of_maker(orders);
   const auto command = static_cast<pid_t>(word);
   if (orders.only_serves) bury_until_left_alone(command, orders.from_maker.read);
   bury(command, 0);
@@ -308,7 +315,7 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   orders.host_name_bytes = place.host_name.size();
   orders.group = place.group;
   orders.only_serves = place.only_serves;
-  DIAPAUSE_TRY_ASSIGN(const std::vector<int> sockets, internet_sockets());
+  DIAPAUSE_TRY_ASSIGN(const std::vector<int> sockets, own_sockets());
   orders.sockets = sockets.data();
   orders.socket_count = sockets.size();
   const int flags = namespaces_to_make() | (place.host_name.empty() ? 0 : CLONE_NEWUTS);

@@ -114,8 +114,10 @@ Result<LocalConnection> connect_local(const Directory& directory, const std::str
   if (made.fd_ < 0) return fail(os_error("making a socket", errno));
   if (::connect(made.fd_, as_address(address), sizeof address) != 0) {
     const bool is_nobody = errno == ENOENT || errno == ECONNREFUSED;
-    if (is_nobody)
-      return fail(Code::not_found, "nobody listens at " + directory.path() + "/" + name);
+    if (is_nobody) {
+      return fail(
+          Error{Code::not_found, "nobody listens at " + directory.path() + "/" + name, errno});
+    }
     return fail(os_error("connecting to " + directory.path() + "/" + name, errno));
   }
   if (!is_same_user(made.fd_))

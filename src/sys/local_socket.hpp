@@ -46,7 +46,8 @@ class LocalSocket {
   std::string path_;
 };
 
-// Returns Code::not_found if nobody listens there.
+// Returns Code::not_found if nobody listens there. The errno is ECONNREFUSED if somebody did, and
+// has ended without closing it.
 Result<LocalConnection> connect_local(const Directory& directory, const std::string& name);
 
 }  // namespace diapause::sys
