@@ -521,6 +521,14 @@ void Caretaker::answer_door() {
     (void)visitor->send("error -1 this agent knows no such request");
     return;
   }
+  if (environment_.keeper.has(static_cast<pid_t>(visitor->peer()))) {
+    (void)visitor->send(fmt::format(
+        "error {} it was asked for by a process of the job '{}' itself, and a version cannot hold "
+        "the one that waits for it: ask for checkpoints from outside of the job, or have 'diapause "
+        "launch --interval' take them",
+        static_cast<int>(Code::argument), environment_.request.name));
+    return;
+  }
   const auto answer = checkpoint(verb == "check" ? Wish::check_only : Wish::checkpoint, level);
   if (answer) {
     (void)visitor->send(fmt::format("done {} {} {} {:.6f}", answer->version, answer->level,

@@ -35,10 +35,16 @@ const sockaddr* as_address(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-bool is_same_user(int fd) {
+std::optional<ucred> peer_of(int fd) {
   ucred peer{};
   socklen_t length = sizeof peer;
-  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == ::geteuid();
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+  return peer;
+}
+
+bool is_same_user(int fd) {
+  const auto peer = peer_of(fd);
+  return peer && peer->uid == ::geteuid();
 }
 
 }  // namespace
@@ -47,6 +53,11 @@ LocalConnection::LocalConnection(LocalConnection&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)) {}
 LocalConnection::~LocalConnection() {
   if (fd_ >= 0) ::close(fd_);
+}
+
+std::int64_t LocalConnection::peer() const {
+  const auto peer = peer_of(fd_);
+  return peer ? peer->pid : 0;
 }
 
 Result<std::string> LocalConnection::receive(double most_s) {

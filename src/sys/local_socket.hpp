@@ -2,6 +2,7 @@
 // answer.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,8 @@ class LocalConnection {
   // seconds. Lines are at most 64 KiB long.
   Result<std::string> receive(double most_s);
   Status send(const std::string& line);
+  // Returns the id of the process that has made the connection, or 0 if this process knows none.
+  std::int64_t peer() const;
 
  private:
   friend class LocalSocket;

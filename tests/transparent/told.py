@@ -27,4 +27,13 @@ def agentless(place, options):
         until(lambda process=first: not nodes.children_of(process), "the job does not end")
 
 
-TESTS = {"agentless": agentless}
+def from_inside(place, options):
+    """A job that asks for a checkpoint of itself is told to let others do so."""
+    del options
+    script = f"'{place.command}' checkpoint job 2>&1; echo status $?"
+    status, output, errors = place.verb("launch", "--name", "job", "--", "sh", "-c", script)
+    must(status == 0 and "from outside of the job" in output and "status 0" not in output,
+         f"ended with {status}: {output}{errors}")
+
+
+TESTS = {"agentless": agentless, "from_inside": from_inside}
