@@ -397,7 +397,12 @@ Status FrozenJob::look(FrozenProcess& process) {
     return std::pair(one.name.thread != process.status.id, one.name.thread);
   });
   for (FrozenThread& thread : process.threads) {
-    DIAPAUSE_TRY_ASSIGN(thread.registers, registers_of(thread.name.here));
+    auto registers = registers_of(thread.name.here);
+    if (!registers && registers.error().code == Code::argument) {
+      registers.error().message = fmt::format("process {} ({}) {}", process.status.id,
+                                              process.status.name, registers.error().message);
+    }
+    DIAPAUSE_TRY_ASSIGN(thread.registers, std::move(registers));
     DIAPAUSE_TRY_ASSIGN(thread.mask, signal_mask_of(thread.name.here));
     thread.is_known = true;
     DIAPAUSE_TRY_ASSIGN(thread.sequence, sequence_area_of(thread.name.here));

@@ -223,7 +223,8 @@ Result<Registers> registers_of(pid_t thread) {
   iovec place{&registers, sizeof registers};
   DIAPAUSE_TRY(
       request(PTRACE_GETREGSET, thread, NT_PRSTATUS, &place, "its registers cannot be read"));
-  return registers;
+  if (place.iov_len == sizeof registers) return registers;
+  return fail(Code::argument, "is a 32-bit program, which cannot be checkpointed");
 }
 
 Status set_registers(pid_t thread, const Registers& registers) {

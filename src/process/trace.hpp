@@ -48,6 +48,8 @@ void bury_if_ended(pid_t thread);
 // to stand still.
 std::optional<siginfo_t> next_end();
 
+// Fails with Code::argument for a thread of a 32-bit program. The message goes on from the name of
+// the program.
 Result<Registers> registers_of(pid_t thread);
 Status set_registers(pid_t thread, const Registers& registers);
 // These are the floating point and vector registers, as the processor saves them.
