@@ -340,7 +340,7 @@ Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImag
   const process::OpeningEnvironment environment{
       ground.request.log, team == nullptr ? nullptr : &team->others(), relocation};
   const process::ReadContents read = image->reader();
-  DIAPAUSE_TRY(process::check_files_to_put_back(stored.job));
+  DIAPAUSE_TRY(process::check_files_to_put_back(stored.job, stored.contents));
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
                       process::Openings::open(stored.job, stored.contents, read, environment));
   if (team != nullptr) DIAPAUSE_TRY(team->share_moved_ports(relocation));

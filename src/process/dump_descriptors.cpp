@@ -96,9 +96,10 @@ std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory&
   memory.is_stored = memory.is_writable = true;
   const std::string path = fmt::format("/proc/{}/fd/{}", found.here, found.number);
   for (const Extent& fresh : take_unstored(work, known->second, {0, memory.bytes})) {
-    // One without a name begins empty.
+    // One without a name begins empty. Of one with a name a restart could not tell holes from what
+    // was not stored.
     const auto pages =
-        memory.kind == SharedKind::anonymous ? pages_of_file_in_memory(path, fresh) : std::nullopt;
+        memory.kind == SharedKind::anonymous ? pages_of_file(path, fresh) : std::nullopt;
     for (const Extent& one : pages.value_or(std::vector<Extent>{fresh})) {
       work.result.contents.push_back({found.here, one.begin, one.end - one.begin, 0, known->second,
                                       one.begin, false, found.number});

@@ -121,6 +121,42 @@ std::string later_path_of(const Mapping& mapping) {
   return "";
 }
 
+// Returns a path by which the file of a mapping can be found, whether it has a name or not, or an
+// empty text. Only root may use that of the mapping itself.
+std::string path_to_file(const FrozenProcess& frozen, const Mapping& mapping,
+                         const std::string& name) {
+  const auto leads_there = [&](const std::string& path) {
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0 && found.st_ino == mapping.inode &&
+           found.st_dev == mapping.device;
+  };
+  if (!name.empty() && leads_there(name)) return name;
+  std::string own =
+      fmt::format("/proc/{}/map_files/{:x}-{:x}", frozen.here, mapping.begin, mapping.end);
+  if (leads_there(own)) return own;
+  const std::string descriptors = fmt::format("/proc/{}/fd", frozen.here);
+  for (const pid_t number : numbers_in(descriptors).value_or(std::vector<pid_t>{})) {
+    std::string path = fmt::format("{}/{}", descriptors, number);
+    if (leads_there(path)) return path;
+  }
+  return "";
+}
+
+// Returns the pages of a range of such a mapping that may hold something, as addresses. Returns
+// nothing if nobody tells.
+std::optional<std::vector<Extent>> pages_of_mapped_file(const FrozenProcess& frozen,
+                                                        const Mapping& mapping,
+                                                        const std::string& name,
+                                                        const Extent& range) {
+  const std::string path = path_to_file(frozen, mapping, name);
+  if (path.empty()) return std::nullopt;
+  const std::uint64_t from_offset = mapping.begin - mapping.offset;
+  auto pages = pages_of_file(path, {range.begin - from_offset, range.end - from_offset});
+  if (!pages) return std::nullopt;
+  for (Extent& one : *pages) one = {one.begin + from_offset, one.end + from_offset};
+  return pages;
+}
+
 SharedMemory describe(const Mapping& mapping) {
   SharedMemory memory;
   memory.is_writable = true;
@@ -156,18 +192,12 @@ std::uint32_t shared_memory(DumpWork& work, const Mapping& mapping) {
 Result<std::vector<Extent>> shared_extents(DumpWork& work, FrozenProcess& frozen,
                                            const Mapping& mapping, const SharedMemory& memory,
                                            const Extent& range) {
-  if (memory.kind == SharedKind::file && lies_in_memory(memory.path)) {
-    const std::uint64_t from_offset = mapping.begin - mapping.offset;
-    auto pages =
-        pages_of_file_in_memory(memory.path, {range.begin - from_offset, range.end - from_offset});
-    if (pages) {
-      for (Extent& one : *pages) one = {one.begin + from_offset, one.end + from_offset};
-      return std::move(*pages);
-    }
-  } else if (is_of_no_file_system(mapping)) {
+  if (is_of_no_file_system(mapping)) {
     DIAPAUSE_TRY(work.frozen.plant(frozen));
     auto pages = pages_of_shared_memory(frozen, mapping, range);
     if (pages) return std::move(*pages);
+  } else if (auto pages = pages_of_mapped_file(frozen, mapping, memory.path, range)) {
+    return std::move(*pages);
   }
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   return is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);

@@ -5,10 +5,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
+#include "process/zeros.hpp"
+
 namespace diapause::process {
+namespace {
+
+// Returns how many bytes from the first one on are pages that hold zeros, or pages that do not.
+std::size_t length_of_run(ByteView bytes, bool of_zeros) {
+  constexpr std::size_t kMostZeros = 16 * kPageBytes;
+  const std::size_t most = of_zeros ? std::min(bytes.size(), kMostZeros) : bytes.size();
+  std::size_t length = 0;
+  while (length < most) {
+    const ByteView page =
+        bytes.subspan(length, std::min<std::size_t>(kPageBytes, bytes.size() - length));
+    if (is_all_zero(page) != of_zeros) break;
+    length += page.size();
+  }
+  return length;
+}
+
+}  // namespace
 
 int open_as_owner(const std::string& path, int flags, mode_t mode) {
   const int opened = ::open(path.c_str(), flags | O_CLOEXEC, mode);
@@ -54,6 +74,31 @@ Status write_all(int file, std::uint64_t offset, ByteView bytes, const std::stri
     }
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += static_cast<std::uint64_t>(written);
+  }
+  return {};
+}
+
+bool holds_zeros(int file, std::uint64_t offset, std::size_t bytes) {
+  ByteVector held(bytes);
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t got =
+        ::pread(file, held.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return is_all_zero(held);
+}
+
+Status write_sparsely(int file, std::uint64_t offset, ByteView bytes, const std::string& what) {
+  while (!bytes.empty()) {
+    const bool is_zero = is_all_zero(bytes.first(std::min<std::size_t>(kPageBytes, bytes.size())));
+    const std::size_t length = length_of_run(bytes, is_zero);
+    if (!is_zero || !holds_zeros(file, offset, length))
+      DIAPAUSE_TRY(write_all(file, offset, bytes.first(length), what));
+    bytes = bytes.subspan(length);
+    offset += length;
   }
   return {};
 }

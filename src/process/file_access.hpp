@@ -26,5 +26,10 @@ std::int64_t nanoseconds(const timespec& time);
 void make_directories_of(const std::string& path);
 // Writes all bytes. `what` says in an error what was done.
 Status write_all(int file, std::uint64_t offset, ByteView bytes, const std::string& what);
+// Returns whether a part of a file holds zeros as far as the file goes.
+bool holds_zeros(int file, std::uint64_t offset, std::size_t bytes);
+// Does the same as write_all() to a file that can be read, too, but leaves pages alone that are to
+// hold zeros and do so already, or lie in a hole or behind the end of the file.
+Status write_sparsely(int file, std::uint64_t offset, ByteView bytes, const std::string& what);
 
 }  // namespace diapause::process

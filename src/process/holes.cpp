@@ -15,13 +15,25 @@
 #include <cstddef>
 
 #include "base/bytes.hpp"
+#include "process/file_access.hpp"
 
 namespace diapause::process {
 namespace {
 
-// Adds a run of pages that follows the last one, or lies behind it.
-void add(std::vector<Extent>& extents, const Extent& one) {
-  if (!extents.empty() && one.begin <= extents.back().end) {
+// Holes on a disk that are smaller are read and stored like what is around them.
+constexpr std::uint64_t kGapOnDisk = 16 * kPageBytes;
+
+// Returns whether a file system tells of every page that may hold something, also of those that
+// were written through a mapping and that it has not put on the disk yet. The kernel's own ext4 and
+// XFS reserve room for a page, or look for it in memory, before a program can write to it.
+bool tells_holes(const struct statfs& system) {
+  return system.f_type == TMPFS_MAGIC || system.f_type == EXT4_SUPER_MAGIC ||
+         system.f_type == XFS_SUPER_MAGIC;
+}
+
+// Adds a run of pages that follows the last one, or lies behind it by more than a gap.
+void add(std::vector<Extent>& extents, const Extent& one, std::uint64_t gap_bytes = 0) {
+  if (!extents.empty() && one.begin <= extents.back().end + gap_bytes) {
     extents.back().end = std::max(extents.back().end, one.end);
   } else {
     extents.push_back(one);
@@ -74,13 +86,13 @@ bool lies_in_memory(const std::string& path) {
          (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
 }
 
-std::optional<std::vector<Extent>> pages_of_file_in_memory(const std::string& path,
-                                                           const Extent& part) {
+std::optional<std::vector<Extent>> pages_of_file(const std::string& path, const Extent& part) {
   struct statfs system {};
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   std::optional<std::vector<Extent>> found;
-  if (::fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC) found.emplace();
+  if (::fstatfs(file, &system) == 0 && tells_holes(system)) found.emplace();
+  const std::uint64_t gap_bytes = system.f_type == TMPFS_MAGIC ? 0 : kGapOnDisk;
   std::uint64_t at = part.begin;
   while (found && at < part.end) {
     const off_t begin = ::lseek(file, static_cast<off_t>(at), SEEK_DATA);
@@ -93,11 +105,29 @@ std::optional<std::vector<Extent>> pages_of_file_in_memory(const std::string& pa
     const std::uint64_t page = static_cast<std::uint64_t>(begin) / kPageBytes * kPageBytes;
     const Extent data{std::max(page, part.begin),
                       std::min(round_up(static_cast<std::uint64_t>(end), kPageBytes), part.end)};
-    if (data.begin < data.end) add(*found, data);
+    if (data.begin < data.end) add(*found, data, gap_bytes);
     at = static_cast<std::uint64_t>(end);
   }
   ::close(file);
   return found;
+}
+
+Status empty_part(int file, const Extent& part, const std::string& what) {
+  constexpr std::uint64_t kAtOnce = kMiB;
+  const auto data = pages_of_file(fmt::format("/proc/self/fd/{}", file), part);
+  const ByteVector zeros(kAtOnce);
+  for (const Extent& one : data.value_or(std::vector<Extent>{part})) {
+    for (std::uint64_t at = one.begin; at < one.end; at += kAtOnce) {
+      const std::uint64_t bytes = std::min(kAtOnce, one.end - at);
+      if (holds_zeros(file, at, bytes)) continue;
+      if (::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
+                      static_cast<off_t>(bytes)) == 0)
+        continue;
+      if (errno != EOPNOTSUPP && errno != ENOSYS) return fail(os_error(what, errno));
+      DIAPAUSE_TRY(write_sparsely(file, at, ByteView(zeros).first(bytes), what));
+    }
+  }
+  return {};
 }
 
 bool is_of_no_file_system(const Mapping& mapping) {
@@ -110,7 +140,7 @@ std::optional<std::vector<Extent>> pages_of_shared_memory(const FrozenProcess& f
                                                           const Extent& range) {
   // Only root may open this. It takes as long as there are pages, and knows those in swap.
   const std::uint64_t shift = mapping.begin - mapping.offset;
-  auto found = pages_of_file_in_memory(
+  auto found = pages_of_file(
       fmt::format("/proc/{}/map_files/{:x}-{:x}", frozen.here, mapping.begin, mapping.end),
       {range.begin - shift, range.end - shift});
   if (!found) return resident_pages(frozen, range);

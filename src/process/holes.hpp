@@ -1,6 +1,6 @@
-// Finds out which pages of shared memory are there. The kernel gives a page to each place of shared
-// memory that anybody reads, so that a look at all places could take more memory than the machine
-// has.
+// Finds out which pages of shared memory and of files are there. The kernel gives a page to each
+// place of shared memory that anybody reads, so that a look at all places could take more memory
+// than the machine has. A file on a disk may have places that take no room there.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,14 @@ namespace diapause::process {
 // Returns whether a path leads into a file system that has its files in memory.
 bool lies_in_memory(const std::string& path);
 
-// Returns the pages of a part of a file in memory that may hold something, as offsets in rising
-// order. All others are zero. Returns nothing if the kernel does not tell.
-std::optional<std::vector<Extent>> pages_of_file_in_memory(const std::string& path,
-                                                           const Extent& part);
+// Returns the pages of a part of a file that may hold something, as offsets in rising order. All
+// others are zero. Returns nothing if the file system is none that is known to tell, also of what
+// programs have written through mappings and is not on the disk yet.
+std::optional<std::vector<Extent>> pages_of_file(const std::string& path, const Extent& part);
+// Empties a part of a file that is open for reading and writing. Where it holds zeros already,
+// nothing is done: room that was reserved for the file stays so. `what` says in an error what was
+// done.
+Status empty_part(int file, const Extent& part, const std::string& what);
 // Returns whether the memory of a shared mapping is that of memfd_create, of MAP_ANONYMOUS or of a
 // segment of System V, and has pages of the usual size.
 bool is_of_no_file_system(const Mapping& mapping);

@@ -161,6 +161,27 @@ std::vector<std::uint64_t> held_bytes(const Dump& dump) {
   return held;
 }
 
+// Returns whether the image holds all of a memory: what it lacks of mapped parts lies in holes.
+bool is_wholly_held(const Dump& dump, std::uint32_t index) {
+  std::vector<Extent> held;
+  for (const Contents& one : dump.contents) {
+    if (one.process == 0 && one.shared == index)
+      held.push_back({one.offset, one.offset + one.bytes});
+  }
+  for (const Process& process : dump.job.processes) {
+    for (const Area& one : process.areas) {
+      if (one.kind == AreaKind::shared && one.shared == index)
+        held.push_back({one.offset, one.offset + one.end - one.begin});
+    }
+  }
+  std::ranges::sort(held, {}, &Extent::begin);
+  std::uint64_t end = 0;
+  for (const Extent& one : held) {
+    if (one.begin <= end) end = std::max(end, one.end);
+  }
+  return end >= dump.job.memories[index].bytes;
+}
+
 }  // namespace
 
 bool FileView::is_apart(const std::string& path) const {
@@ -291,7 +312,7 @@ Status JobFiles::add_to(Dump& dump, const std::set<std::string>& elsewhere) {
   for (NamedFile& one : by_size(names)) {
     const auto known = open.find(one.path);
     const bool is_held = known != open.end() && job.memories[known->second].is_stored &&
-                         held[known->second] == job.memories[known->second].bytes;
+                         is_wholly_held(dump, known->second);
     if (is_held || left.contains(one.path)) {
       job.files.push_back({one.path, is_held ? known->second : kNone, 0});
       continue;

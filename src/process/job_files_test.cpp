@@ -68,12 +68,16 @@ class FilesOfAJob : public ::testing::Test {
     const ByteVector& bytes = dump.contents.at(index).read;
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  // Puts back what was taken down, as a restart does.
-  static Status put_back(const Dump& dump) {
-    DIAPAUSE_TRY(check_files_to_put_back(dump.job));
+  static std::vector<StoredContents> stored(const Dump& dump) {
     std::vector<StoredContents> contents;
     for (const Contents& one : dump.contents)
       contents.push_back({0, one.shared, 0, one.bytes, contents.size()});
+    return contents;
+  }
+  // Puts back what was taken down, as a restart does.
+  static Status put_back(const Dump& dump) {
+    const std::vector<StoredContents> contents = stored(dump);
+    DIAPAUSE_TRY(check_files_to_put_back(dump.job, contents));
     const ReadContents read = [&](const ContentsList& list, const TakePiece& take) -> Status {
       for (const StoredContents* one : list)
         DIAPAUSE_TRY(take(*one, 0, dump.contents[one->region].read));
@@ -222,15 +226,45 @@ TEST_F(FilesOfAJob, AreRefusedBeforeAnythingIsWrittenIfThereIsNoRoomForThem) {
   write("file", "x");
   write("large", "x");
   Dump dump = dump_of({"*"});
-  for (SharedMemory& one : dump.job.memories) {
-    if (one.path == path("large")) one.bytes = std::uint64_t{1} << 60;
+  std::vector<StoredContents> contents = stored(dump);
+  for (StoredContents& one : contents) {
+    SharedMemory& memory = dump.job.memories[one.shared];
+    if (memory.path == path("large")) memory.bytes = one.bytes = std::uint64_t{1} << 60;
   }
   write("file", "y");
-  const Status checked = check_files_to_put_back(dump.job);
+  const Status checked = check_files_to_put_back(dump.job, contents);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code, Code::full);
   EXPECT_THAT(checked.error().message,
               HasSubstr(root_.native() + " needs 1152921504606846975 bytes"));
+}
+
+TEST_F(FilesOfAJob, NeedNoRoomForWhatTheImageDoesNotHold) {
+  write("file", "x");
+  Dump dump = dump_of({"*"});
+  dump.job.memories.at(0).bytes = std::uint64_t{1} << 60;
+  EXPECT_TRUE(check_files_to_put_back(dump.job, stored(dump)));
+}
+
+TEST_F(FilesOfAJob, KeepTheirHoles) {
+  constexpr std::uint64_t kBytes = 32 * kMiB;
+  write("file", "x");
+  fs::resize_file(path("file"), kBytes);
+  const Dump dump = dump_of({"*"});
+  const auto taken = [&] {
+    struct stat found {};
+    EXPECT_EQ(::stat(path("file").c_str(), &found), 0);
+    EXPECT_EQ(static_cast<std::uint64_t>(found.st_size), kBytes);
+    return static_cast<std::uint64_t>(found.st_blocks) * 512;
+  };
+  if (taken() >= kMiB) GTEST_SKIP() << "the file system has no holes";
+  write("file", "y");
+  ASSERT_TRUE(put_back(dump));
+  EXPECT_LT(taken(), kMiB);
+  fs::remove(path("file"));
+  ASSERT_TRUE(put_back(dump));
+  EXPECT_LT(taken(), kMiB);
+  EXPECT_EQ(read("file"), "x" + std::string(kBytes - 1, '\0'));
 }
 
 TEST_F(FilesOfAJob, ArePutAsideIfTheyWereNotThere) {

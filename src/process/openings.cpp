@@ -284,8 +284,8 @@ Result<int> Openings::open_file(const Description& one) {
   return file;
 }
 
-// Empties the places of a file that the job had mapped and of which the image holds nothing: a file
-// in memory has had no pages there.
+// Empties the places of a file that the job had mapped and of which the image holds nothing: the
+// file has had nothing there.
 Status Openings::empty_holes(const Job& job, std::uint32_t index, const ContentsList& parts) const {
   const SharedMemory& memory = job.memories[index];
   for (const Process& process : job.processes) {
@@ -299,12 +299,8 @@ Status Openings::empty_holes(const Job& job, std::uint32_t index, const Contents
         if (part.begin < part.end) held.push_back(part);
       }
       std::ranges::sort(held, {}, &Extent::begin);
-      for (const Extent& hole : rest_of(mapped, held)) {
-        if (::fallocate(memories_[index], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        static_cast<off_t>(hole.begin),
-                        static_cast<off_t>(hole.end - hole.begin)) != 0)
-          return fail(os_error("emptying a part of " + memory.path, errno));
-      }
+      for (const Extent& hole : rest_of(mapped, held))
+        DIAPAUSE_TRY(empty_part(memories_[index], hole, "emptying a part of " + memory.path));
     }
   }
   return {};
@@ -318,11 +314,10 @@ Status Openings::write_files(const Job& job, const std::vector<StoredContents>& 
     const SharedMemory& memory = job.memories[i];
     if (memory.kind != SharedKind::file) continue;
     const std::string what = "writing what the checkpoint holds of " + memory.path;
-    if (lies_in_memory(memory.path))
-      DIAPAUSE_TRY(empty_holes(job, static_cast<std::uint32_t>(i), parts[i]));
+    if (memory.is_stored) DIAPAUSE_TRY(empty_holes(job, static_cast<std::uint32_t>(i), parts[i]));
     DIAPAUSE_TRY(
         read(parts[i], [&](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
-          return write_all(memories_[i], one.offset + offset, bytes, what);
+          return write_sparsely(memories_[i], one.offset + offset, bytes, what);
         }));
     if (::ftruncate(memories_[i], static_cast<off_t>(memory.bytes)) != 0)
       return fail(os_error(what, errno));

@@ -140,7 +140,7 @@ Status OpenFile::write(std::uint64_t offset, ByteView bytes) const {
     if (got < 0) return fail(os_error(text(), errno));
   }
   if (done == held.size() && std::ranges::equal(held, bytes)) return {};
-  if (can_write) return write_all(number, offset, bytes, text());
+  if (can_write) return write_sparsely(number, offset, bytes, text());
   return fail(os_error(text(), EACCES));
 }
 
@@ -221,10 +221,16 @@ std::string directory_above(const std::string& path) {
   return directory.native();
 }
 
-// Refuses a restart that would fill a file system, so that no file is half written then.
-Status check_room(const Job& job) {
+// Refuses a restart that would fill a file system, so that no file is half written then. Places of
+// which the image holds nothing need no room.
+Status check_room(const Job& job, const std::vector<StoredContents>& contents) {
   std::map<dev_t, Room> rooms;
-  for (const SharedMemory& one : job.memories) {
+  std::vector<std::uint64_t> held(job.memories.size());
+  for (const StoredContents& one : contents) {
+    if (one.process == 0) held[one.shared] += one.bytes;
+  }
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const SharedMemory& one = job.memories[i];
     const bool is_file = one.kind == SharedKind::file || one.kind == SharedKind::job_file;
     if (!is_file || !one.is_stored) continue;
     struct stat now {};
@@ -235,8 +241,9 @@ Status check_room(const Job& job) {
     if (!is_there && ::stat(directory.c_str(), &now) != 0) continue;
     Room& room = rooms[now.st_dev];
     room.directory = directory;
-    room.needed += one.bytes > bytes ? one.bytes - bytes : 0;
-    room.freed += one.bytes < bytes ? bytes - one.bytes : 0;
+    room.needed += one.bytes > bytes ? std::min(one.bytes - bytes, held[i]) : 0;
+    const std::uint64_t taken = is_there ? static_cast<std::uint64_t>(now.st_blocks) * 512 : 0;
+    room.freed += one.bytes < bytes ? std::min(bytes - one.bytes, taken) : 0;
   }
   for (const auto& [device, room] : rooms) {
     std::error_code error;
@@ -253,11 +260,11 @@ Status check_room(const Job& job) {
 
 }  // namespace
 
-Status check_files_to_put_back(const Job& job) {
+Status check_files_to_put_back(const Job& job, const std::vector<StoredContents>& contents) {
   for (const JobFile& one : job.files) {
     if (is_to_be_put_back(job, one)) DIAPAUSE_TRY(check_job_file(one, memory_of(job, one)));
   }
-  return check_room(job);
+  return check_room(job, contents);
 }
 
 Status put_back_files(const Job& job, const std::vector<StoredContents>& contents,

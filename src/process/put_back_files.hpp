@@ -14,7 +14,7 @@ namespace diapause::process {
 // Refuses files that cannot be what they were, as far as that is seen without reading them. Code::
 // mismatch names the file, and Code::full says where there is no room for what has to be written.
 // Nothing is changed.
-Status check_files_to_put_back(const Job& job);
+Status check_files_to_put_back(const Job& job, const std::vector<StoredContents>& contents);
 
 // Writes files that have changed, makes those again that are gone, and cuts those of which the
 // image holds the length alone, when all else of the job is in its place.

@@ -18,11 +18,6 @@ namespace {
 constexpr std::size_t kProbeBytes = 64;
 constexpr std::size_t kProbes = 256;  // probes in one call
 
-bool is_all_zero(ByteView bytes) {
-  return bytes.empty() || (bytes.front() == std::byte{0} &&
-                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
-}
-
 // Reads the beginnings of groups into `to`, and returns of how many they could be read.
 std::size_t probe(pid_t process, const std::vector<std::uint64_t>& groups, std::byte* to) {
   std::vector<iovec> there;
@@ -62,6 +57,11 @@ std::vector<std::uint64_t> suspects(pid_t process, int file,
 }
 
 }  // namespace
+
+bool is_all_zero(ByteView bytes) {
+  return bytes.empty() || (bytes.front() == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
 
 std::vector<Extent> zeros_in(pid_t process, const Extent& range, bool is_forced,
                              const KnownZeros& known) {

@@ -19,6 +19,7 @@ inline constexpr std::uint64_t kZeroGroupBytes = 16 * kPageBytes;
 // Says whether the part at an address is all zero, if that is known.
 using KnownZeros = std::function<std::optional<bool>(std::uint64_t address)>;
 
+bool is_all_zero(ByteView bytes);
 // Returns the parts of `range` that are all zero, in rising order. Memory that cannot be read
 // counts as not zero. `is_forced` says that it is read as a debugger reads.
 std::vector<Extent> zeros_in(pid_t process, const Extent& range, bool is_forced,

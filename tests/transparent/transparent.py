@@ -35,6 +35,7 @@ import named_files
 import nodes
 import relocated
 import services
+import sparse
 import told
 import unmodified
 import whole
@@ -928,7 +929,7 @@ def unmodified_test(name):
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | dying.TESTS
 TESTS |= failing.TESTS | relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS
-TESTS |= named_files.TESTS | kernels.TESTS | inputs.TESTS | told.TESTS
+TESTS |= named_files.TESTS | kernels.TESTS | inputs.TESTS | told.TESTS | sparse.TESTS
 
 
 def leave_network():
