@@ -222,7 +222,8 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
 
 Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
                      Description& to) {
-  const bool is_named = !found.link.starts_with("pipe:");
+  // A named pipe that has lost its name is as good as one without.
+  const bool is_named = !found.link.starts_with("pipe:") && found.stat.st_nlink > 0;
   if (is_named && !is_still_there(found)) {
     work.refuse(
         frozen.status,
