@@ -370,6 +370,7 @@ Result<Dump> dump(FrozenJob& frozen, const Surroundings& surroundings) {
   share_what_is_only_read(work);
   DIAPAUSE_TRY(look_at_segments(work));
   DIAPAUSE_TRY(dump_system_v(work));
+  refuse_posix_queues(work);
   DIAPAUSE_TRY(dump_stops(work));
   DIAPAUSE_TRY(dump_zombies(work));
   DIAPAUSE_TRY(dump_channels(work));

@@ -197,6 +197,13 @@ bool is_between_readings(const Found& found, const Description& file) {
 
 Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found,
                      Description& to) {
+  if (is_of_posix_queues(fmt::format("/proc/{}/fd/{}", found.here, found.number))) {
+    work.refuse(frozen.status,
+                fmt::format("has descriptor {} open on the POSIX message queue {} (mq_open), which "
+                            "is not restored yet",
+                            found.number, found.link));
+    return {};
+  }
   const bool is_nameless = found.stat.st_nlink == 0 || found.link.starts_with("/memfd:");
   if (is_nameless && S_ISREG(found.stat.st_mode)) {
     describe_nameless(work, found, to);

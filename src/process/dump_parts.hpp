@@ -120,6 +120,10 @@ Status dump_channels(DumpWork& work);
 Status look_at_segments(DumpWork& work);
 // Takes down semaphores and message queues of System V. It is called at the same time.
 Status dump_system_v(DumpWork& work);
+// Refuses message queues of POSIX, whether a process has them open or not.
+void refuse_posix_queues(DumpWork& work);
+// Returns whether a path leads to such a queue, or to the directory that has them.
+bool is_of_posix_queues(const std::string& path);
 // These are called when a process can do calls for us.
 Status dump_timers(DumpWork& work, const FrozenProcess& frozen);
 Status dump_privileges(DumpWork& work, const FrozenProcess& frozen);

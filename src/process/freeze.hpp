@@ -87,6 +87,7 @@ class FrozenJob {
   FrozenJob& operator=(FrozenJob&&) = delete;
   ~FrozenJob();  // thaws
 
+  pid_t first() const { return first_; }
   std::vector<FrozenProcess>& processes() { return processes_; }
   const std::vector<Zombie>& zombies() const { return zombies_; }
   std::uint64_t monotonic_ns() const { return monotonic_ns_; }

@@ -98,6 +98,18 @@ void mount_proc() {
   (void)::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
 }
 
+// Opens the message queues of POSIX that the job has, as a directory without a place. A dump finds
+// it among the files of process 1 and looks into it: the kernel lists queues in no other way.
+void open_queues() {
+  constexpr unsigned kCreate = 6,
+                     kCloseOnExec = 1;  // FSCONFIG_CMD_CREATE; FSOPEN_, FSMOUNT_CLOEXEC
+  const auto queues = static_cast<int>(::syscall(SYS_fsopen, "mqueue", kCloseOnExec));
+  if (queues < 0) return;
+  if (::syscall(SYS_fsconfig, queues, kCreate, nullptr, nullptr, 0) == 0)
+    (void)::syscall(SYS_fsmount, queues, kCloseOnExec, 0);
+  ::close(queues);
+}
+
 // Replaces the standard streams of process 1 by /dev/null. They would keep pipes of the job's
 // surroundings open.
 void let_go_of_streams() {
@@ -213,6 +225,7 @@ pid_t make_process(pid_t id) {
   std::uint32_t word = 0;
   if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
   mount_proc();
+  open_queues();
   if (orders.host_name != nullptr) (void)!::sethostname(orders.host_name, orders.host_name_bytes);
   if (orders.command != nullptr) {
     const pid_t group = orders.group == JobGroup::own ? begin_group() : 0;

@@ -33,6 +33,7 @@ import lacking
 import mapped
 import named_files
 import nodes
+import queues
 import relocated
 import services
 import sparse
@@ -930,6 +931,7 @@ TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 TESTS |= mapped.TESTS | in_time.TESTS | accounted.TESTS | disturbed.TESTS | dying.TESTS
 TESTS |= failing.TESTS | relocated.TESTS | whole.TESTS | services.TESTS | lacking.TESTS
 TESTS |= named_files.TESTS | kernels.TESTS | inputs.TESTS | told.TESTS | sparse.TESTS
+TESTS |= queues.TESTS
 
 
 def leave_network():
