@@ -183,8 +183,8 @@ class Describer {
       to_.backlog = known.backlog;
       work_.sockets.back().queued = known.waiting;
       describe_path(known);
-    } else if (!to_.remote.empty() || known.peer != 0 || known.is_connected) {
-      describe_connected_unix();
+    } else if (is_connected_unix(known)) {
+      describe_connected_unix(known);
     } else if (!to_.local.empty()) {
       describe_path(known);
     }
@@ -192,14 +192,27 @@ class Describer {
     return {};
   }
 
-  void describe_connected_unix() {
+  // To the kernel a datagram socket is connected, too, if another one is connected to it.
+  bool is_connected_unix(const UnixSocket& known) const {
+    if (to_.type != SOCK_DGRAM) return !to_.remote.empty() || known.peer != 0 || known.is_connected;
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    return ::getpeername(socket_, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+  }
+
+  void describe_connected_unix(const UnixSocket& known) {
     to_.state = SocketState::connected;
     const short state = poll_now(socket_, POLLRDHUP);
     to_.is_read_shut = (state & POLLRDHUP) != 0;
     if (to_.type == SOCK_STREAM) refuse_what_is_hidden();
     const bool is_named = !to_.local.empty() || !to_.remote.empty();
-    if (to_.type == SOCK_DGRAM && is_named)
-      refuse(", a datagram socket by name, which is not restored yet");
+    if (to_.type != SOCK_DGRAM || !is_named) return;
+    if (to_.remote.empty() || to_.is_read_shut) {
+      refuse(
+          ", a datagram socket with a name that is one of a pair, or that is shut, which is not "
+          "restored yet");
+    }
+    describe_path(known);
   }
 
   // Records the mode of a bound socket's file. Refuses the socket if the file is gone or is another
@@ -245,6 +258,24 @@ std::uint32_t find_peer(const DumpWork& work, std::uint32_t index) {
       return i;
   }
   return kNone;
+}
+
+bool is_datagram_by_name(const Socket& one) {
+  return one.family == AF_UNIX && one.type == SOCK_DGRAM && !one.remote.empty();
+}
+
+// Lets a datagram socket that is connected by name stand by itself: a restart connects it by that
+// name when the other socket has it.
+void let_stand_alone(DumpWork& work, std::uint32_t index) {
+  std::vector<Socket>& sockets = work.result.job.sockets;
+  Socket& one = sockets[index];
+  const std::uint32_t peer = find_peer(work, index);
+  one.state = SocketState::idle;
+  if (peer != kNone && sockets[peer].local == one.remote) return;
+  const DumpWork::SeenSocket& seen = work.sockets[index];
+  work.refuse(seen.status, fmt::format("has {}, whose other end ({}) is outside of the job, or is "
+                                       "closed",
+                                       seen.place, text_of_address(one.remote)));
 }
 
 // Returns the index of the listening socket that the connection may wait to be accepted from, or
@@ -300,8 +331,14 @@ Status look_at_lonely(DumpWork& work, std::uint32_t index, const OtherNodes* oth
   const DumpWork::SeenSocket& seen = work.sockets[index];
   DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
   if (is_peer_closed(work, index, socket.number())) return {};
-  const std::string what = fmt::format("has {}, whose other end ({}) is outside of the job",
-                                       seen.place, text_of_address(one.remote));
+  const bool is_own_end = one.family != AF_UNIX && !one.remote.empty() &&
+                          plain_address(one.local) == plain_address(one.remote);
+  const std::string what =
+      is_own_end
+          ? fmt::format("has {}, which is connected to itself ({}): that is not restored yet",
+                        seen.place, text_of_address(one.remote))
+          : fmt::format("has {}, whose other end ({}) is outside of the job", seen.place,
+                        text_of_address(one.remote));
   const std::uint32_t listener = find_listener(work, one);
   if (listener == kNone) {
     const bool may_be_of_job = others != nullptr && others->is_of_job(one.remote);
@@ -526,6 +563,10 @@ Status connect_sockets(DumpWork& work) {
   for (std::uint32_t i = 0; i < sockets.size(); ++i) {
     Socket& one = sockets[i];
     if (one.state != SocketState::connected) continue;
+    if (is_datagram_by_name(one)) {
+      let_stand_alone(work, i);
+      continue;
+    }
     const DumpWork::SeenSocket& seen = work.sockets[i];
     DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
     one.peer = find_peer(work, i);

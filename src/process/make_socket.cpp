@@ -133,7 +133,9 @@ Result<Owned> open_single(const Socket& from, const LogSink& log) {
       ::listen(made.number(), static_cast<int>(from.backlog)) != 0) {
     return fail(socket_error(from.local, errno));
   }
-  const bool leads_somewhere = from.state == SocketState::idle && !from.remote.empty();
+  // What a UNIX socket leads to may not be there yet.
+  const bool leads_somewhere =
+      from.state == SocketState::idle && !from.remote.empty() && from.family != AF_UNIX;
   if (leads_somewhere &&
       ::connect(made.number(), address_in(from.remote), length_of(from.remote)) != 0) {
     return fail(socket_error(from.remote, errno));

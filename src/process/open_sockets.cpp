@@ -55,6 +55,12 @@ class Opener {
       const Socket& one = job_.sockets[i];
       if (one.state == SocketState::idle && one.family == AF_UNIX) DIAPAUSE_TRY(send_datagrams(i));
     }
+    // From now on they take datagrams only of those to which they are connected.
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      const Socket& one = job_.sockets[i];
+      const bool is_connected = one.family == AF_UNIX && !one.remote.empty();
+      if (one.state == SocketState::idle && is_connected) DIAPAUSE_TRY(connect_by_name(i));
+    }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       if (!is_far(job_, i))
         DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
@@ -209,6 +215,19 @@ class Opener {
       if (sent != static_cast<ssize_t>(bytes.size())) return fail(socket_error(one.local, errno));
     }
     return {};
+  }
+
+  // Connects a datagram socket to the one that has its remote address.
+  Status connect_by_name(std::uint32_t index) {
+    const Socket& one = job_.sockets[index];
+    const auto other = std::ranges::find_if(job_.sockets, [&](const Socket& each) {
+      return each.type == SOCK_DGRAM && each.family == AF_UNIX && each.local == one.remote;
+    });
+    if (other == job_.sockets.end())
+      return fail(Code::corrupt, "a datagram socket that is connected to none of the job");
+    const Visit visit(other->directory);
+    if (::connect(sockets_[index], address_in(one.remote), length_of(one.remote)) == 0) return {};
+    return fail(socket_error(one.remote, errno));
   }
 
   // Makes a connection that nobody accepts now. Must be called when all others to that listening

@@ -902,7 +902,7 @@ def damaged(place, options):
 TESTS = {name: program_test(name) for name in """
     counting threads signals memory files locks tree endings holes events sockets internet
     terminal segments semaphores typed objects timers clocks notices stopped queued rights torn
-    families views schedule openmp workshop nameless
+    families views schedule openmp workshop datagrams nameless
     """.split()}
 TESTS |= {
     "pages": pages, "starters": starters, "slow_start": slow_start, "mpi": mpi,
