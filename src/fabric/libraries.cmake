@@ -19,6 +19,8 @@ file(GLOB shim_sources CONFIGURE_DEPENDS fabric/shim/*.cpp)
 add_library(diapause_verbs SHARED ${shim_sources} fabric/directory.cpp base/result.cpp sys/futex.cpp)
 target_include_directories(diapause_verbs PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${IBVERBS_INCLUDE})
 target_link_libraries(diapause_verbs PRIVATE fmt::fmt-header-only tl::expected Threads::Threads)
+# Fields that lie side by side would be joined in vector registers first, which is longer than to store each.
+target_compile_options(diapause_verbs PRIVATE -fno-tree-slp-vectorize)
 target_link_options(diapause_verbs PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,nodelete
                     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/fabric/shim/exports.map)
 set_property(TARGET diapause_verbs APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fabric/shim/exports.map)

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace diapause::fabric {
 
@@ -42,7 +43,7 @@ class Passage {
 // memory, so a restart finds it as it was.
 class Lock {
  public:
-  bool try_lock() { return word_.exchange(1, std::memory_order_acquire) == 0; }
+  bool try_lock() { return (word_.fetch_or(1, std::memory_order_acquire) & 1) == 0; }
   void lock() {
     if (!try_lock()) lock_slowly();
   }
@@ -59,6 +60,8 @@ class Lock {
 class Holding {
  public:
   explicit Holding(Lock& lock) : lock_(lock) { lock_.lock(); }
+  // Takes over a lock that the caller has.
+  Holding(Lock& lock, std::adopt_lock_t) : lock_(lock) {}
   ~Holding() { lock_.unlock(); }
   Holding(const Holding&) = delete;
   Holding& operator=(const Holding&) = delete;

@@ -136,10 +136,13 @@ struct CompletionQueue {
     ibv_cq shown;
   };
   ibv_cq* real = nullptr;
+  decltype(ibv_context_ops::poll_cq) poll_cq = nullptr;  // of the adapter
   Channel* channel = nullptr;
   int vector = 0;
   Lock lock;
   std::deque<ibv_wc> held;  // completions that were taken before a checkpoint; they come first
+  bool has_held = false;    // there are some
+  ibv_wc* into = nullptr;   // where whoever has the lock wants them
   // Tells whether the program has ever asked for an event, and how it asked last. One event too
   // many does no harm, one too few does.
   bool is_armed = false, is_armed_for_solicited = false;
@@ -159,72 +162,94 @@ class Receives {
   // `most`: how many there can be, and how many pieces of memory each can have.
   void prepare(std::uint32_t most, std::uint32_t most_pieces);
 
-  struct Slot {
-    std::uint64_t id = 0;     // the number that the program knows
-    std::uint64_t order = 0;  // 0: free
-    std::uint32_t pieces = 0;
+  // Adapters get the receives that are in here, which stay where they are.
+  struct alignas(64) Slot {
+    ibv_recv_wr real = {};           // but the keys of its pieces are the program's
+    std::uint64_t id = 0;            // the number that the program knows
+    std::uint64_t order = 0;         // 0: free
+    std::atomic<Slot*> next_free{};  // null: there is none behind it
   };
-  bool has_room(const ibv_recv_wr& posted) const {
-    return taken_ != given_.load(std::memory_order_acquire) &&
-           static_cast<std::uint32_t>(posted.num_sge) <= most_pieces_;
+  bool can_be(const ibv_recv_wr& posted) const {
+    return static_cast<std::uint32_t>(posted.num_sge) <= most_pieces_;
   }
-  // Returns the index of the slot that now holds it. There must be room.
-  std::uint32_t take(const ibv_recv_wr& posted) {
-    const std::uint32_t slot = take_slot(posted);
-    std::copy_n(posted.sg_list, slots_[slot].pieces, first_piece(slot));
+  // Returns the slot that now holds one that can be, or null if there is no room.
+  Slot* take(const ibv_recv_wr& posted) {
+    Slot* const slot = take_slot(posted);
+    if (slot == nullptr) return nullptr;
+    std::copy_n(posted.sg_list, posted.num_sge, slot->real.sg_list);
+    slot->real.num_sge = posted.num_sge;
     return slot;
   }
-  // Does so with one piece of memory, and returns the receive as the adapter is to know it.
-  ibv_recv_wr take_one(const ibv_recv_wr& posted) {
-    const std::uint32_t slot = take_slot(posted);
-    ibv_sge* const known = first_piece(slot);
-    const std::uint64_t id = real_id(slot);
-    *known = *posted.sg_list;
-    return {id, nullptr, known, 1};
+  // Does so with one of one piece of memory.
+  Slot* take_one(const ibv_recv_wr& posted) {
+    Slot* const slot = take_slot(posted);
+    if (slot == nullptr) return nullptr;
+    *slot->real.sg_list = *posted.sg_list;
+    slot->real.num_sge = 1;
+    return slot;
   }
-  // Undoes the last take().
-  void undo_take() { slots_[free_[--taken_ & mask_]].order = 0; }
-  void give_back(std::uint32_t slot) {
-    slots_[slot].order = 0;
-    const std::uint64_t given = given_.load(std::memory_order_relaxed);
-    free_[given & mask_] = slot;
-    given_.store(given + 1, std::memory_order_release);
+  // Undoes the last take, of this slot.
+  void undo_take(Slot& slot) {
+    slot.order = 0;
+    first_free_ = &slot;
+  }
+  void give_back(Slot& slot) {
+    slot.order = 0;
+    slot.next_free.store(nullptr, std::memory_order_relaxed);
+    last_free_->next_free.store(&slot, std::memory_order_release);
+    last_free_ = &slot;
   }
   void forget_all();
-  bool is_taken(std::uint32_t slot) const { return slot < most_ && slots_[slot].order != 0; }
-  // The number of a receive as the adapter knows it.
-  std::uint64_t real_id(std::uint32_t slot) const { return mark_ | slot; }
-  bool is_real_id(std::uint64_t id) const {
-    return (id & ~std::uint64_t{0xffffffff}) == mark_ && is_taken(static_cast<std::uint32_t>(id));
+  // Returns a slot by the lower half of the number that the adapter knows, or null if it is free.
+  Slot* find(std::uint32_t index) {
+    return index < count_ && slots_[index].order != 0 ? &slots_[index] : nullptr;
   }
-  const Slot& at(std::uint32_t slot) const { return slots_[slot]; }
-  std::span<ibv_sge> pieces_of(std::uint32_t slot) {
-    return {first_piece(slot), slots_[slot].pieces};
+  // Tells whether a number is one that an adapter got for a receive.
+  bool is_real_id(std::uint64_t id) {
+    return (id & ~std::uint64_t{0xffffffff}) == mark_ &&
+           find(static_cast<std::uint32_t>(id)) != nullptr;
   }
-  std::vector<std::uint32_t> in_order() const;
+  std::vector<Slot*> in_order();
+  std::span<ibv_sge> pieces_of(const Slot& slot) const {
+    return {slot.real.sg_list, static_cast<std::size_t>(slot.real.num_sge)};
+  }
 
+  // Adapters get the keys of programs if the programs' are those of the adapters. The caller has
+  // the lock, or the program does not have the queue yet.
+  void see_what_is_plain(const Numbers& keys) { is_plain_ = keys.is_empty() && most_pieces_ > 0; }
+  // Tells whether one with one piece of memory can be passed on as it is. The caller has the lock.
+  bool is_plain() const { return is_plain_; }
+
+  // What is being posted, where it is now, and where the program is told that it could not be.
+  struct {
+    ibv_recv_wr* one = nullptr;
+    Slot* slot = nullptr;
+    ibv_recv_wr** bad = nullptr;
+  } posting;
   Lock lock;  // of who posts. If several queues complete these receives, it is also of who gives
               // back
 
  private:
-  std::uint32_t take_slot(const ibv_recv_wr& posted) {
-    const std::uint32_t slot = free_[taken_++ & mask_];
-    slots_[slot] = {posted.wr_id, taken_, static_cast<std::uint32_t>(posted.num_sge)};
+  Slot* take_slot(const ibv_recv_wr& posted) {
+    Slot* const slot = first_free_;
+    Slot* const next = slot->next_free.load(std::memory_order_acquire);
+    if (next == nullptr) return nullptr;
+    first_free_ = next;
+    slot->order = ++taken_;
+    slot->id = posted.wr_id;
     return slot;
   }
-  ibv_sge* first_piece(std::uint32_t slot) {
-    return pieces_.data() + std::size_t{slot} * most_pieces_;
-  }
 
+  bool is_plain_ = false;
+  std::uint32_t count_ = 0, most_pieces_ = 0;
   std::vector<Slot> slots_;
   std::vector<ibv_sge> pieces_;
-  // Free slots, in a ring whose size is a power of two: who posts takes the first ones, and who
-  // gives back adds behind the last.
-  std::vector<std::uint32_t> free_;
-  std::uint64_t taken_ = 0, mask_ = 0;  // of an index into `free_`
-  std::uint64_t mark_ = 0;              // what the numbers of all receives begin with
-  std::atomic<std::uint64_t> given_{0};
-  std::uint32_t most_ = 0, most_pieces_ = 0;
+  // Free slots are a list: who posts takes the first ones, and who gives back adds behind the last,
+  // which is never taken. So they do not meet.
+  Slot* first_free_ = nullptr;
+  Slot* last_free_ = nullptr;
+  std::uint64_t taken_ = 0;
+  std::uint64_t mark_ = 0;  // what the numbers of all receives begin with
 };
 
 struct SharedQueue {
@@ -252,6 +277,8 @@ struct QueuePair {
     ibv_qp shown;
   };
   ibv_qp* real = nullptr;
+  decltype(ibv_context_ops::post_send) post_send = nullptr;  // of the adapter
+  decltype(ibv_context_ops::post_recv) post_recv = nullptr;
   ibv_qp_init_attr init = {};   // what the program asked for
   ibv_qp_attr attributes = {};  // the attributes that the program has set, one call after another
   int known = 0;                // a mask of those attributes
@@ -262,11 +289,11 @@ struct QueuePair {
 
   // Counters, since it was reset. Those of sends are of whoever has `lock`, those of completions of
   // whoever has the lock of the completion queue.
-  std::uint64_t signalled = 0;           // sends that will tell of their completion
-  std::uint64_t signalled_done = 0;      // those of them that were signalled
-  std::uint64_t behind_last_signal = 0;  // sends behind the last of these, which say nothing
-  std::uint64_t sent = 0;                // messages that take a receive of the peer
-  std::uint64_t received = 0;            // receives that have completed
+  std::uint64_t signalled = 0;       // sends that will tell of their completion
+  std::uint64_t signalled_done = 0;  // those of them that have told
+  bool ends_silently = false;        // there may be sends behind the last of these
+  std::uint64_t sent = 0;            // messages that take a receive, if it is connected
+  std::uint64_t received = 0;        // receives that have completed
   bool is_broken = false;
   bool is_marker_on_its_way = false;
   ibv_ah* marker_handle = nullptr;
@@ -275,13 +302,23 @@ struct QueuePair {
   // A batch is posted as a whole or not at all, so it must be known how much room there is. These
   // say for each signalled send how many sends there were up to it; empty if there are no batches.
   std::vector<std::uint64_t> positions;
-  std::uint64_t posted = 0;
-  std::atomic<std::uint64_t> retired{0};  // sends that are known to be over
+  std::uint64_t posted = 0;               // sends, if there are batches
+  std::atomic<std::uint64_t> retired{0};  // those that are known to be over
 
-  // What of its messages is only counted. The caller of see_what_is_plain() has all locks, or the
-  // program does not have the queue pair yet.
+  // The send that is being posted, and where the program is told that it could not be.
   struct {
-    bool posts = false, sends = false, receives = false;
+    ibv_send_wr* one = nullptr;
+    ibv_send_wr** bad = nullptr;
+  } posting;
+  ibv_send_wr datagram = {};  // as the adapter gets it
+
+  // How much has to be done to post a message, and whether those that complete are only counted.
+  // The caller of see_what_is_plain() has all locks, or the program does not have the queue pair
+  // yet.
+  enum class Posts : std::uint8_t { translated, untouched, datagrams };
+  struct {
+    Posts posts = Posts::translated;
+    bool sends = false, receives = false;
   } plain;
   void see_what_is_plain(const Directory& directory);
 

@@ -85,7 +85,8 @@ int move_to(Shim& shim, QueuePair& pair, ibv_qp_state state) {
 void forget_traffic(const Shim& shim, QueuePair& pair) {
   const Holding completions(of(pair.shown.recv_cq).lock);
   const Holding sends(pair.lock);
-  pair.signalled = pair.signalled_done = pair.behind_last_signal = pair.sent = pair.received = 0;
+  pair.signalled = pair.signalled_done = pair.sent = pair.received = 0;
+  pair.ends_silently = false;
   pair.posted = pair.retired = 0;
   pair.is_broken = pair.is_marker_on_its_way = false;
   pair.see_what_is_plain(shim.directory);
@@ -114,14 +115,20 @@ ibv_qp* create_real(Shim& shim, QueuePair& pair, ibv_qp_init_attr& init) {
   init.recv_cq = of(pair.init.recv_cq).real;
   init.srq = pair.init.srq == nullptr ? nullptr : of(pair.init.srq).real;
   init.cap.max_send_wr += 1;  // there is room for the marker of a drain
-  return shim.real.ibv_create_qp(of(pair.shown.pd).real, &init);
+  ibv_qp* const real = shim.real.ibv_create_qp(of(pair.shown.pd).real, &init);
+  if (real == nullptr) return nullptr;
+  pair.post_send = real->context->ops.post_send;
+  pair.post_recv = real->context->ops.post_recv;
+  return real;
 }
 
 }  // namespace
 
 void QueuePair::see_what_is_plain(const Directory& directory) {
   const bool is_trivial = directory.is_trivial();
-  plain.posts = is_trivial && positions.empty();
+  plain.posts = !is_trivial || !positions.empty() ? Posts::translated
+                : shown.qp_type == IBV_QPT_UD     ? Posts::datagrams
+                                                  : Posts::untouched;
   plain.sends = positions.empty() && !is_marker_on_its_way;
   plain.receives = shown.srq == nullptr && (is_trivial || shown.qp_type != IBV_QPT_UD);
 }
@@ -209,7 +216,10 @@ DIAPAUSE_VERB ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* init) {
   pair->shown.handle = pair->real->handle;
   ::pthread_mutex_init(&pair->shown.mutex, nullptr);
   ::pthread_cond_init(&pair->shown.cond, nullptr);
-  if (init->srq == nullptr) pair->receives.prepare(real.cap.max_recv_wr, real.cap.max_recv_sge);
+  const bool has_receives = init->srq == nullptr;
+  pair->receives.prepare(has_receives ? real.cap.max_recv_wr : 0,
+                         has_receives ? real.cap.max_recv_sge : 0);
+  pair->receives.see_what_is_plain(pair->context().local_keys);
   pair->see_what_is_plain(shim.directory);
   attach(*pair);
   shim.pairs.add(pair.get());

@@ -79,6 +79,7 @@ Status take_all(CompletionQueue& queue) {
     if (taken.from_adapter == 0) break;
     queue.held.insert(queue.held.end(), completions.begin(),
                       completions.begin() + taken.for_program);
+    queue.has_held = !queue.held.empty();
   }
   if (queue.is_armed && queue.held.size() > before) queue.has_missed_event = true;
   return {};
@@ -90,7 +91,7 @@ Result<std::string> what_is_missing(const Directory& peers, QueuePair& pair) {
   if (pair.is_broken || pair.state == IBV_QPS_RESET || pair.state == IBV_QPS_INIT)
     return std::string();
   const bool may_send = pair.state == IBV_QPS_RTS;
-  if (may_send && pair.signalled_done == pair.signalled && pair.behind_last_signal > 0 &&
+  if (may_send && pair.signalled_done == pair.signalled && pair.ends_silently &&
       !pair.is_marker_on_its_way) {
     DIAPAUSE_TRY(post_marker(pair));
   }
@@ -254,12 +255,17 @@ Status Shim::connect() {
   std::vector<Record> records;
   DIAPAUSE_TRY(read_directory(records));
   directory = Directory(records);
-  for (QueuePair* const one : pairs.all()) one->see_what_is_plain(directory);
   for (Context* const one : contexts.all()) one->local_keys = Numbers();
   for (const Region* const one : regions.all()) {
     if (one->shown.lkey != one->real->lkey)
       of(one->shown.context).local_keys.add(one->shown.lkey, one->real->lkey);
   }
+  for (QueuePair* const one : pairs.all()) {
+    one->see_what_is_plain(directory);
+    one->receives.see_what_is_plain(one->context().local_keys);
+  }
+  for (SharedQueue* const one : shared_queues.all())
+    one->receives.see_what_is_plain(of(one->shown.context).local_keys);
   for (Handle* const one : handles.all()) DIAPAUSE_TRY(open_real(*this, *one));
   for (CompletionQueue* const one : queues.all()) {
     if (!one->is_armed) continue;

@@ -2,9 +2,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <memory>
+#include <ranges>
+#include <utility>
 
 #include "fabric/shim/shim.hpp"
 
@@ -12,30 +13,34 @@ namespace diapause::fabric {
 
 void Receives::prepare(std::uint32_t most, std::uint32_t most_pieces) {
   mark_ = std::uint64_t{Shim::get().receive_mark} << 32;
-  most_ = most;
   most_pieces_ = most_pieces;
-  slots_.assign(most, {});
-  pieces_.assign(std::size_t{most} * most_pieces, {});
-  free_.resize(std::bit_ceil(std::max(most, 1U)));
-  mask_ = free_.size() - 1;
+  count_ = most + 1;
+  slots_ = std::vector<Slot>(count_);
+  pieces_.assign(std::size_t{count_} * most_pieces, {});
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    slots_[i].real.wr_id = mark_ | i;
+    slots_[i].real.sg_list = pieces_.data() + std::size_t{i} * most_pieces;
+  }
   forget_all();
 }
 
 void Receives::forget_all() {
-  for (std::uint32_t slot = 0; slot < most_; ++slot) {
-    slots_[slot].order = 0;
-    free_[slot] = slot;
+  Slot* next = nullptr;
+  for (Slot& one : std::views::reverse(slots_)) {
+    one.order = 0;
+    one.next_free = std::exchange(next, &one);
   }
+  first_free_ = &slots_.front();
+  last_free_ = &slots_.back();
   taken_ = 0;
-  given_ = most_;
 }
 
-std::vector<std::uint32_t> Receives::in_order() const {
-  std::vector<std::uint32_t> taken;
-  for (std::uint32_t slot = 0; slot < most_; ++slot) {
-    if (is_taken(slot)) taken.push_back(slot);
+std::vector<Receives::Slot*> Receives::in_order() {
+  std::vector<Slot*> taken;
+  for (Slot& one : slots_) {
+    if (one.order != 0) taken.push_back(&one);
   }
-  std::ranges::sort(taken, {}, [&](std::uint32_t slot) { return slots_[slot].order; });
+  std::ranges::sort(taken, {}, &Slot::order);
   return taken;
 }
 
@@ -43,9 +48,12 @@ Status open_real(Shim& shim, CompletionQueue& queue) {
   ibv_comp_channel* const channel = queue.channel == nullptr ? nullptr : queue.channel->real;
   queue.real = shim.real.ibv_create_cq(of(queue.shown.context).real, queue.shown.cqe, &queue,
                                        channel, queue.vector);
-  if (queue.real != nullptr) return {};
-  return fail(os_error(
-      fmt::format("making a completion queue of {} entries again", queue.shown.cqe), errno));
+  if (queue.real == nullptr) {
+    return fail(os_error(
+        fmt::format("making a completion queue of {} entries again", queue.shown.cqe), errno));
+  }
+  queue.poll_cq = queue.real->context->ops.poll_cq;
+  return {};
 }
 
 Status open_real(Shim& shim, SharedQueue& queue) {
@@ -136,6 +144,7 @@ DIAPAUSE_VERB ibv_srq* ibv_create_srq(ibv_pd* domain, ibv_srq_init_attr* init) {
   queue->attributes.max_sge = real.attr.max_sge;
   queue->shown.handle = queue->real->handle;
   queue->receives.prepare(real.attr.max_wr, real.attr.max_sge);
+  queue->receives.see_what_is_plain(of(domain->context).local_keys);
   shim.shared_queues.add(queue.get());
   return &queue.release()->shown;
 }

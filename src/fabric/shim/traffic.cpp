@@ -5,7 +5,8 @@
 // from the adapter and has to give them back.
 //
 // What every message passes is compiled into the functions that programs call: calls between these
-// parts would take as many instructions as the parts do.
+// parts would take as many instructions as the parts do. These functions keep one register at most:
+// what is needed after the adapter's call is in the object, which belongs to whoever has its lock.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,28 +27,36 @@ constexpr std::size_t kPieces =
 #define DIAPAUSE_HOT [[gnu::always_inline]] inline
 #define DIAPAUSE_COLD [[gnu::noinline]]
 
+// A receiver in a request to send a datagram: the number of a queue pair, and its key.
+constexpr std::size_t kQueueBytes = 2 * sizeof(std::uint32_t);
+
 constexpr std::uint64_t kMarkerId = 0x6d61726b'6d61726b;
 constexpr std::uint32_t kGrhBytes = 40, kIpv4At = 20;
-// What a request to send a datagram has is in front of the rest.
-constexpr std::size_t kDatagramBytes = offsetof(ibv_send_wr, qp_type);
 
-// Sets of operations have a bit for each, since every message is looked up in them.
+// Sets of operations have a bit for each.
 constexpr std::uint32_t set_of(std::initializer_list<ibv_wr_opcode> opcodes) {
   std::uint32_t bits = 0;
   for (const ibv_wr_opcode one : opcodes) bits |= 1U << one;
   return bits;
 }
 
-constexpr std::uint32_t kTwoSided =
-    set_of({IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM});
 constexpr std::uint32_t kOneSided =
     set_of({IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ});
 constexpr std::uint32_t kAtomic = set_of({IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD});
-constexpr std::uint32_t kSupported = kTwoSided | kOneSided | kAtomic;
 
 bool is_in(std::uint32_t set, ibv_wr_opcode opcode) {
   return opcode < 32 && (set >> opcode & 1) != 0;
 }
+
+bool is_supported(const ibv_send_wr& one) {
+  return static_cast<unsigned>(one.opcode) <= IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+// Tells whether it takes a receive of the peer.
+DIAPAUSE_HOT bool is_two_sided(const ibv_send_wr& one) {
+  return one.opcode >= IBV_WR_RDMA_WRITE_WITH_IMM && one.opcode <= IBV_WR_SEND_WITH_IMM;
+}
+static_assert(IBV_WR_SEND == 2 && IBV_WR_SEND_WITH_IMM == 3 && IBV_WR_ATOMIC_FETCH_AND_ADD == 6);
 
 bool is_signalled(const QueuePair& pair, const ibv_send_wr& one) {
   return pair.init.sq_sig_all != 0 || (one.send_flags & IBV_SEND_SIGNALED) != 0;
@@ -65,20 +74,23 @@ DIAPAUSE_HOT void note_positions(QueuePair& pair, const ibv_send_wr* from) {
   }
 }
 
-DIAPAUSE_HOT void count_one_sent(QueuePair& pair, const ibv_send_wr& one) {
-  ++pair.posted;
-  if (is_signalled(pair, one)) {
+DIAPAUSE_HOT void count_signal(QueuePair& pair, const ibv_send_wr& one) {
+  if (pair.init.sq_sig_all != 0) {
     ++pair.signalled;
-    pair.behind_last_signal = 0;
+  } else if ((one.send_flags & IBV_SEND_SIGNALED) != 0) {
+    ++pair.signalled;
+    pair.ends_silently = false;
   } else {
-    ++pair.behind_last_signal;
+    pair.ends_silently = true;
   }
-  pair.sent += kTwoSided >> one.opcode & 1;
 }
 
 void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
-  for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next)
-    count_one_sent(pair, *one);
+  for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next) {
+    count_signal(pair, *one);
+    pair.sent += is_two_sided(*one) ? 1 : 0;
+    ++pair.posted;
+  }
 }
 
 std::uint32_t real_number(Shim& shim, Handle& handle, std::uint32_t shown) {
@@ -159,7 +171,7 @@ DIAPAUSE_COLD int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from
       return EINVAL;  // more pieces than any adapter takes
     }
     ibv_send_wr* bad_copy = nullptr;
-    const int error = pair.real->context->ops.post_send(pair.real, translation.first(), &bad_copy);
+    const int error = pair.post_send(pair.real, translation.first(), &bad_copy);
     if (error != 0) {
       *bad = bad_copy == nullptr ? from : translation.original(bad_copy);
       count_sent(pair, from, *bad);
@@ -171,43 +183,20 @@ DIAPAUSE_COLD int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from
   return 0;
 }
 
-// A datagram leads to its receiver by an object of this library, even if every number is the
-// adapter's.
-DIAPAUSE_HOT int post_datagram(QueuePair& pair, ibv_send_wr& one, ibv_send_wr** bad) {
-  ibv_send_wr copy;
-  std::memcpy(static_cast<void*>(&copy), &one, kDatagramBytes);
-  copy.wr.ud.ah = of(one.wr.ud.ah).real;
-  const int error = pair.real->context->ops.post_send(pair.real, &copy, bad);
-  if (error != 0) {
-    *bad = &one;
-    return error;
-  }
-  count_one_sent(pair, one);
-  return 0;
-}
-
 // The caller has the lock of the pair.
 DIAPAUSE_COLD int post_list(QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
   Shim& shim = Shim::get();
   note_positions(pair, from);
   if (pair.shown.qp_type == IBV_QPT_UD || !shim.directory.is_trivial())
     return post_translated(shim, pair, from, bad);
-  const int error = pair.real->context->ops.post_send(pair.real, from, bad);
+  const int error = pair.post_send(pair.real, from, bad);
   count_sent(pair, from, error == 0 ? nullptr : *bad);
-  return error;
-}
-
-// Posts one message whose numbers are the adapter's.
-DIAPAUSE_HOT int post_plain(QueuePair& pair, ibv_send_wr& one, ibv_send_wr** bad) {
-  if (pair.shown.qp_type == IBV_QPT_UD) return post_datagram(pair, one, bad);
-  const int error = pair.real->context->ops.post_send(pair.real, &one, bad);
-  if (error == 0) count_one_sent(pair, one);
   return error;
 }
 
 DIAPAUSE_COLD int post_more(QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
   for (ibv_send_wr* one = from; one != nullptr; one = one->next) {
-    if (is_in(kSupported, one->opcode)) continue;
+    if (is_supported(*one)) continue;
     *bad = from;
     return EOPNOTSUPP;
   }
@@ -215,83 +204,144 @@ DIAPAUSE_COLD int post_more(QueuePair& pair, ibv_send_wr* from, ibv_send_wr** ba
   return post_list(pair, from, bad);
 }
 
+// A datagram leads to its receiver by an object of this library, even if every number is the
+// adapter's. What the adapter reads of its request is copied.
+DIAPAUSE_HOT int post_datagram(QueuePair& pair, const ibv_send_wr& one, ibv_send_wr** bad) {
+  ibv_send_wr& copy = pair.datagram;
+  std::memcpy(static_cast<void*>(&copy), &one, offsetof(ibv_send_wr, wr));
+  copy.wr.ud.ah = of(one.wr.ud.ah).real;
+  std::memcpy(&copy.wr.ud.remote_qpn, &one.wr.ud.remote_qpn, kQueueBytes);
+  return pair.post_send(pair.real, &copy, bad);
+}
+
+// Takes the last send back, which was counted and not posted. Whether those before it end silently
+// is not known any more: a marker too many does no harm.
+DIAPAUSE_COLD int take_back(QueuePair& pair, int error) {
+  const auto& [one, bad] = pair.posting;
+  *bad = one;
+  if (pair.plain.posts == QueuePair::Posts::untouched && is_two_sided(*one)) --pair.sent;
+  pair.signalled -= is_signalled(pair, *one) ? 1 : 0;
+  pair.ends_silently = true;
+  return error;
+}
+
+enum class Sides { one, two };  // those that have to post something
+
+// Posts one message, which it counts before, so that nothing of the call has to be kept meanwhile.
+// The caller has the lock.
+DIAPAUSE_HOT int post_one(QueuePair& pair, ibv_send_wr* one, ibv_send_wr** bad, Sides sides) {
+  int error = 0;
+  if (pair.plain.posts == QueuePair::Posts::untouched) {
+    pair.posting = {one, bad};
+    if (sides == Sides::two) ++pair.sent;
+    count_signal(pair, *one);
+    error = pair.post_send(pair.real, one, bad);
+  } else if (pair.plain.posts == QueuePair::Posts::datagrams) {
+    pair.posting = {one, bad};
+    count_signal(pair, *one);
+    error = post_datagram(pair, *one, bad);
+  } else {
+    return post_list(pair, one, bad);
+  }
+  return error == 0 ? 0 : take_back(pair, error);
+}
+
+DIAPAUSE_COLD int post_in_turn(QueuePair& pair, ibv_send_wr* one, ibv_send_wr** bad) {
+  const Holding holding(pair.lock);
+  return post_one(pair, one, bad, is_two_sided(*one) ? Sides::two : Sides::one);
+}
+
+DIAPAUSE_COLD int post_any(QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
+  if (from == nullptr || from->next != nullptr || !is_supported(*from))
+    return post_more(pair, from, bad);
+  return post_in_turn(pair, from, bad);
+}
+
 int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
   QueuePair& pair = of(shown);
-  if (from == nullptr || from->next != nullptr || !is_in(kSupported, from->opcode))
-    return post_more(pair, from, bad);
-  const Holding holding(pair.lock);
-  return pair.plain.posts ? post_plain(pair, *from, bad) : post_list(pair, from, bad);
+  if (from == nullptr || from->next != nullptr || !is_two_sided(*from))
+    return post_any(pair, from, bad);
+  if (!pair.lock.try_lock()) return post_in_turn(pair, from, bad);
+  const Holding holding(pair.lock, std::adopt_lock);
+  return post_one(pair, from, bad, Sides::two);
 }
 
-DIAPAUSE_HOT int post_to(QueuePair& pair, ibv_recv_wr& one) {
-  ibv_recv_wr* bad = nullptr;
-  return pair.real->context->ops.post_recv(pair.real, &one, &bad);
+DIAPAUSE_HOT int post_to(const QueuePair& pair, ibv_recv_wr& one, ibv_recv_wr** bad) {
+  return pair.post_recv(pair.real, &one, bad);
 }
 
-DIAPAUSE_HOT int post_to(SharedQueue& queue, ibv_recv_wr& one) {
-  ibv_recv_wr* bad = nullptr;
-  return queue.real->context->ops.post_srq_recv(queue.real, &one, &bad);
+DIAPAUSE_HOT int post_to(const SharedQueue& queue, ibv_recv_wr& one, ibv_recv_wr** bad) {
+  return queue.real->context->ops.post_srq_recv(queue.real, &one, bad);
 }
 
 const Numbers& keys_of(const QueuePair& pair) { return pair.context().local_keys; }
 const Numbers& keys_of(const SharedQueue& queue) { return of(queue.shown.context).local_keys; }
 
-// Hands a receive to the adapter: under the number of its slot, with real keys.
+// Hands a receive to the adapter, with real keys.
 template <class Queue>
-int post_slot(Queue& queue, std::uint32_t slot) {
-  const std::span<ibv_sge> known = queue.receives.pieces_of(slot);
-  ibv_recv_wr real{queue.receives.real_id(slot), nullptr, known.data(),
-                   static_cast<int>(known.size())};
-  std::array<ibv_sge, kPieces> pieces;
+int post_slot(Queue& queue, Receives::Slot& slot) {
+  ibv_recv_wr* bad = nullptr;
   const Numbers& keys = keys_of(queue);
-  if (!keys.is_empty()) {
-    if (known.size() > pieces.size()) return EINVAL;
-    std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
-      one.lkey = keys.real(one.lkey);
-      return one;
-    });
-    real.sg_list = pieces.data();
-  }
-  return post_to(queue, real);
+  if (keys.is_empty()) return post_to(queue, slot.real, &bad);
+  const std::span<const ibv_sge> known = queue.receives.pieces_of(slot);
+  std::array<ibv_sge, kPieces> pieces;
+  if (known.size() > pieces.size()) return EINVAL;
+  std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
+    one.lkey = keys.real(one.lkey);
+    return one;
+  });
+  ibv_recv_wr real = slot.real;
+  real.sg_list = pieces.data();
+  return post_to(queue, real, &bad);
 }
 
-template <class Queue>
-DIAPAUSE_COLD int take_back(Queue& queue, ibv_recv_wr* from, ibv_recv_wr** bad, int error) {
-  queue.receives.undo_take();
-  *bad = from;
+DIAPAUSE_COLD int take_back(Receives& receives, int error) {
+  receives.undo_take(*receives.posting.slot);
+  *receives.posting.bad = receives.posting.one;
   return error;
 }
 
+// The caller has the lock.
 template <class Queue>
 DIAPAUSE_COLD int post_all(Queue& queue, ibv_recv_wr* from, ibv_recv_wr** bad) {
+  Receives& receives = queue.receives;
   for (; from != nullptr; from = from->next) {
-    if (!queue.receives.has_room(*from)) {
+    const bool can_be = receives.can_be(*from);
+    Receives::Slot* const slot = can_be ? receives.take(*from) : nullptr;
+    if (slot == nullptr) {
       *bad = from;
-      return ENOMEM;
+      return can_be ? ENOMEM : EINVAL;
     }
-    const int error = post_slot(queue, queue.receives.take(*from));
-    if (error != 0) return take_back(queue, from, bad, error);
+    receives.posting = {from, slot, bad};
+    const int error = post_slot(queue, *slot);
+    if (error != 0) return take_back(receives, error);
   }
   return 0;
+}
+
+template <class Queue>
+DIAPAUSE_COLD int post_in_turn(Queue& queue, ibv_recv_wr* from, ibv_recv_wr** bad) {
+  const Holding holding(queue.receives.lock);
+  return post_all(queue, from, bad);
 }
 
 // Most programs post receives of one piece of memory one by one.
 template <class Queue>
 DIAPAUSE_HOT int post_receives(Queue& queue, ibv_recv_wr* from, ibv_recv_wr** bad) {
-  const Holding holding(queue.receives.lock);
-  if (from == nullptr || from->next != nullptr || from->num_sge != 1 ||
-      !keys_of(queue).is_empty() || !queue.receives.has_room(*from))
-    return post_all(queue, from, bad);
-  ibv_recv_wr real = queue.receives.take_one(*from);
-  const int error = post_to(queue, real);
-  return error == 0 ? 0 : take_back(queue, from, bad, error);
+  Receives& receives = queue.receives;
+  if (from == nullptr || from->next != nullptr || from->num_sge != 1)
+    return post_in_turn(queue, from, bad);
+  if (!receives.lock.try_lock()) return post_in_turn(queue, from, bad);
+  const Holding holding(receives.lock, std::adopt_lock);
+  if (!receives.is_plain()) return post_all(queue, from, bad);
+  Receives::Slot* const slot = receives.take_one(*from);
+  if (slot == nullptr) return post_all(queue, from, bad);
+  receives.posting = {from, slot, bad};
+  const int error = post_to(queue, slot->real, bad);
+  return error == 0 ? 0 : take_back(receives, error);
 }
 
 int post_recv(ibv_qp* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
-  if (shown->srq != nullptr) {
-    *bad = from;
-    return EINVAL;
-  }
   return post_receives(of(shown), from, bad);
 }
 
@@ -382,18 +432,18 @@ DIAPAUSE_COLD void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_
 // the queue pair was reset.
 bool finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion) {
   Receives& receives = pair.where_received();
-  const auto slot = static_cast<std::uint32_t>(completion.wr_id);
-  if (!receives.is_taken(slot)) {
+  Receives::Slot* const slot = receives.find(static_cast<std::uint32_t>(completion.wr_id));
+  if (slot == nullptr) {
     completion.wr_id = 0;
     return false;
   }
-  completion.wr_id = receives.at(slot).id;
+  completion.wr_id = slot->id;
   if (completion.status == IBV_WC_SUCCESS) {
     ++pair.received;
     if (pair.shown.qp_type == IBV_QPT_UD && !shim.directory.is_trivial())
-      name_source(shim, receives.pieces_of(slot), completion);
+      name_source(shim, receives.pieces_of(*slot), completion);
   }
-  receives.give_back(slot);
+  receives.give_back(*slot);
   return true;
 }
 
@@ -438,6 +488,7 @@ DIAPAUSE_COLD int take_held(CompletionQueue& queue, int most, ibv_wc* into) {
     into[count] = queue.held.front();
     queue.held.pop_front();
   }
+  queue.has_held = !queue.held.empty();
   return count;
 }
 
@@ -463,34 +514,46 @@ DIAPAUSE_HOT bool count_one_finished(const CompletionQueue& queue, ibv_wc& compl
     if (!pair.plain.sends) return false;
     ++pair.signalled_done;
   } else {
-    const auto slot = static_cast<std::uint32_t>(completion.wr_id);
-    if (!pair.plain.receives || !pair.receives.is_taken(slot)) return false;
-    completion.wr_id = pair.receives.at(slot).id;
-    pair.receives.give_back(slot);
+    if (!pair.plain.receives) return false;
+    Receives::Slot* const slot = pair.receives.find(static_cast<std::uint32_t>(completion.wr_id));
+    if (slot == nullptr) return false;
+    completion.wr_id = slot->id;
+    pair.receives.give_back(*slot);
     ++pair.received;
   }
   completion.qp_num = recent.shown;
   return true;
 }
 
-// Makes the completions from `first` on those of the program. Returns how many all are then.
-DIAPAUSE_COLD int finish_from(CompletionQueue& queue, int first, int count, ibv_wc* completions) {
-  for (int i = first; i < count; ++i) {
-    if (count_one_finished(queue, completions[i])) continue;
-    return i + finish_all(Shim::get(), queue, count - i, completions + i, Others::free);
+DIAPAUSE_COLD int finish_several(CompletionQueue& queue, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (count_one_finished(queue, queue.into[i])) continue;
+    return i + finish_all(Shim::get(), queue, count - i, queue.into + i, Others::free);
   }
   return count;
 }
 
-// One completion or none is what most calls find: they save no registers for more.
+// One completion or none is what most calls find: they save no registers for more. The caller has
+// the lock.
+DIAPAUSE_HOT int poll(CompletionQueue& queue, int most) {
+  if (queue.has_held) return take_held(queue, most, queue.into);
+  const int count = queue.poll_cq(queue.real, most, queue.into);
+  if (count == 1 && count_one_finished(queue, *queue.into)) return 1;
+  return count <= 0 ? count : finish_several(queue, count);
+}
+
+DIAPAUSE_COLD int poll_in_turn(CompletionQueue& queue, int most, ibv_wc* into) {
+  const Holding holding(queue.lock);
+  queue.into = into;
+  return poll(queue, most);
+}
+
 int poll_cq(ibv_cq* shown, int most, ibv_wc* into) {
   CompletionQueue& queue = of(shown);
-  const Holding holding(queue.lock);
-  if (!queue.held.empty()) return take_held(queue, most, into);
-  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
-  if (count <= 0) return count;
-  const int counted = count_one_finished(queue, into[0]) ? 1 : 0;
-  return count == counted ? count : finish_from(queue, counted, count, into);
+  if (!queue.lock.try_lock()) return poll_in_turn(queue, most, into);
+  const Holding holding(queue.lock, std::adopt_lock);
+  queue.into = into;
+  return poll(queue, most);
 }
 
 int req_notify_cq(ibv_cq* shown, int solicited_only) {
@@ -522,7 +585,7 @@ int post_all_or_none(QueuePair& pair, ibv_send_wr* from, std::size_t count) {
 }
 
 Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others) {
-  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
+  const int count = queue.poll_cq(queue.real, most, into);
   return {count, finish_all(Shim::get(), queue, count, into, others)};
 }
 
@@ -555,20 +618,20 @@ Status post_marker(QueuePair& pair) {
     marker.wr.ud = {handle, pair.real->qp_num, ~pair.attributes.qkey & 0x7fffffff};
   }
   ibv_send_wr* bad = nullptr;
-  const int error = pair.real->context->ops.post_send(pair.real, &marker, &bad);
+  const int error = pair.post_send(pair.real, &marker, &bad);
   pair.marker_handle = handle;
   if (error != 0)
     return fail(
         os_error(fmt::format("posting the last send of queue pair {}", pair.shown.qp_num), error));
   pair.is_marker_on_its_way = true;
   pair.see_what_is_plain(shim.directory);
-  pair.behind_last_signal = 0;
+  pair.ends_silently = false;
   return {};
 }
 
 Status post_again(QueuePair& pair) {
-  for (const std::uint32_t slot : pair.receives.in_order()) {
-    const int error = post_slot(pair, slot);
+  for (Receives::Slot* const slot : pair.receives.in_order()) {
+    const int error = post_slot(pair, *slot);
     if (error != 0)
       return fail(os_error(
           fmt::format("posting receives of queue pair {} again", pair.shown.qp_num), error));
@@ -577,8 +640,8 @@ Status post_again(QueuePair& pair) {
 }
 
 Status post_again(SharedQueue& queue) {
-  for (const std::uint32_t slot : queue.receives.in_order()) {
-    const int error = post_slot(queue, slot);
+  for (Receives::Slot* const slot : queue.receives.in_order()) {
+    const int error = post_slot(queue, *slot);
     if (error != 0) return fail(os_error("posting receives of a shared queue again", error));
   }
   return {};
