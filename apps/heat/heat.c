@@ -64,26 +64,28 @@ static int protect_field(const struct band* band) {
                                 2, shape, whole, start);
 }
 
-/* Puts back the newest checkpoint and returns its iteration, or returns 0: the computation starts
- * anew. */
+/* Ends the program: there are checkpoints and none can be had, so to begin anew would lose them. */
+static void give_up(const struct band* band, const char* text) {
+  complain(band, "not beginning anew", text);
+  diapause_close(band->checkpoints);
+  MPI_Finalize();
+  exit(1);
+}
+
+/* Puts back the newest checkpoint and returns its iteration, or 0 if there is none. */
 static long continue_from_checkpoint(const struct band* band, long iterations) {
   diapause_t* diapause = band->checkpoints;
   if (diapause == NULL) return 0;
   diapause_restart_info info;
   int status = protect_field(band);
   if (status == DIAPAUSE_OK) status = diapause_restart(diapause, DIAPAUSE_NEWEST, &info);
-  if (status == DIAPAUSE_OK && info.version > (uint64_t)iterations) {
-    complain(band, "starting anew",
-             "the checkpoint is of a later iteration than the last one asked for");
-    return 0;
-  }
-  if (status == DIAPAUSE_OK) {
-    if (info.stepped_back)
-      complain(band, "continuing from an older checkpoint", diapause_restart_reason(diapause));
-    return (long)info.version;
-  }
-  if (status != DIAPAUSE_ERR_NOT_FOUND) complain(band, "starting anew", diapause_last_error());
-  return 0;
+  if (status == DIAPAUSE_ERR_NOT_FOUND) return 0;
+  if (status != DIAPAUSE_OK) give_up(band, diapause_last_error());
+  if (info.version > (uint64_t)iterations)
+    give_up(band, "the checkpoint is of a later iteration than the last one asked for");
+  if (info.stepped_back)
+    complain(band, "continuing from an older checkpoint", diapause_restart_reason(diapause));
+  return (long)info.version;
 }
 
 /* Takes a checkpoint if one is due. The two fields swap places in every iteration, so the region is

@@ -52,6 +52,14 @@ static void complain(const struct arrays* arrays, const char* what, const char* 
 /* ---- checkpoints ------------------------------------------------------------------------- */
 
 #ifndef STREAM_WITHOUT_DIAPAUSE
+/* Ends the program: there are checkpoints and none can be had, so to begin anew would lose them. */
+static void give_up(const struct arrays* arrays) {
+  complain(arrays, "not beginning anew", diapause_last_error());
+  diapause_close(arrays->checkpoints);
+  MPI_Finalize();
+  exit(1);
+}
+
 /* Opens the checkpoints of this run, and returns the iteration to go on from: 0 if there is nothing
  * to continue. */
 static long open_and_continue(const struct options* options, struct arrays* arrays) {
@@ -69,9 +77,9 @@ static long open_and_continue(const struct options* options, struct arrays* arra
     status = diapause_protect(*checkpoints, "c", arrays->c, n, DIAPAUSE_FLOAT64);
   diapause_restart_info info;
   if (status == DIAPAUSE_OK) status = diapause_restart(*checkpoints, DIAPAUSE_NEWEST, &info);
-  if (status == DIAPAUSE_OK) return (long)info.version;
-  if (status != DIAPAUSE_ERR_NOT_FOUND) complain(arrays, "starting anew", diapause_last_error());
-  return 0;
+  if (status == DIAPAUSE_ERR_NOT_FOUND) return 0;
+  if (status != DIAPAUSE_OK) give_up(arrays);
+  return (long)info.version;
 }
 
 /* Returns false if the program has to stop. */
