@@ -280,8 +280,16 @@ Status Pause::begin(std::span<const pid_t> processes) {
   return agree(ask_all(Step::close, kLongestStep_s));
 }
 
+// A process that had just begun to use verbs at the checkpoint was not stopped. It has no adapter
+// yet, and waits until the others go on.
 Status Pause::take_over(std::span<const pid_t> processes) {
   DIAPAUSE_TRY(agree(find(processes)));
+  std::erase_if(members_, [](const Member& one) {
+    if (one.page->is_stopped != 0) return false;
+    let_go(one);
+    return true;
+  });
+  board_.set_held(true);
   since_s_ = sys::monotonic_s();
   state_ = State::closed;
   return {};

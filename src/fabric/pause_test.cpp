@@ -333,6 +333,22 @@ TEST_F(Pauses, SeeWhoHasBegunToUseVerbsSince) {
   EXPECT_TRUE(nodes.pause(0).end());
 }
 
+// A restored process that was not stopped would use its adapters while they are opened.
+TEST_F(Pauses, TakeOverOnlyWhoWasStopped) {
+  const auto first = make_user(0), second = make_user(1);
+  Nodes nodes(1);
+  const std::array<pid_t, 1> stopped{first->process()};
+  ASSERT_TRUE(nodes.pause(0).begin(stopped));
+  const std::array<pid_t, 2> restored{first->process(), second->process()};
+  ASSERT_TRUE(nodes.pause(0).take_over(restored));
+  EXPECT_TRUE(read_board().is_stopped);
+  EXPECT_TRUE(nodes.pause(0).end());
+  EXPECT_FALSE(read_board().is_stopped);
+  EXPECT_THAT(steps_of(0), ElementsAre(Step::stop, Step::drain, Step::close, Step::open,
+                                       Step::connect, Step::go_on));
+  EXPECT_THAT(steps_of(1), ElementsAre());
+}
+
 TEST_F(Pauses, HoldNothingWhereNobodyUsesVerbs) {
   Nodes nodes(2);
   for (const Status& one : nodes.all([&](std::size_t node) { return nodes.pause(node).begin({}); }))
