@@ -324,8 +324,9 @@ class Simulation {
     if (!pass(Activity::restart, now_s_ + job_.levels[level].restart_s, job_.levels[level].number))
       return false;
     if (now_s_ >= job_.horizon_s) return true;
-    ++run_.restarts[level];
-    if (!choice.version) {
+    if (choice.version) {
+      ++run_.restarts[level];
+    } else {
       ++run_.from_scratch;
       note({now_s_, now_s_, "lost"});
     }

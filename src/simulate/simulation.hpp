@@ -42,7 +42,7 @@ struct History {
   std::vector<std::uint64_t> failures;     // for each class, and last for the record
   std::vector<std::uint64_t> checkpoints;  // for each level
   std::vector<std::uint64_t> restarts;     // for each level that was restored from
-  std::uint64_t from_scratch = 0;          // restarts for which nothing had survived
+  std::uint64_t from_scratch = 0;          // starts for which nothing had survived; no restarts
   std::size_t nodes_remembered = 0;
   std::vector<Event> events;
 

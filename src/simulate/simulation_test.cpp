@@ -168,7 +168,9 @@ TEST(Simulation, TwoNeighboursAreTooManyForPartnersAndAGroupMendsThem) {
   EXPECT_EQ(run.restarts, (std::vector<std::uint64_t>{0, 0, 1}));
   EXPECT_EQ(run.from_scratch, 0u);
   machine.placement.parity = 1;
-  EXPECT_EQ(simulate(job, machine, 1).from_scratch, 1u);
+  const History lost = simulate(job, machine, 1);
+  EXPECT_EQ(lost.from_scratch, 1u);
+  EXPECT_EQ(lost.restarts, (std::vector<std::uint64_t>{0, 0, 0})) << "nothing was restored";
   machine.record[0].first_node = 3;  // nodes 3 and 4 are in different groups
   EXPECT_EQ(simulate(job, machine, 1).from_scratch, 0u);
 }
