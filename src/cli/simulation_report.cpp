@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -138,26 +140,58 @@ simulation_json_t measures_json(const std::vector<Measure>& measures,
   return all;
 }
 
+// The deepest level may be taken only at the end of an allocation.
+bool is_taken_by_pattern(const SimulationSetup& setup, std::size_t index) {
+  return index < setup.job.pattern.every.size();
+}
+
+// Tells whether each checkpoint of that level is one of a deeper level, too.
+bool is_taken_as_deeper(const SimulationSetup& setup, std::size_t index) {
+  return is_taken_by_pattern(setup, index + 1) && setup.job.pattern.every[index + 1] == 1;
+}
+
 std::string schedule_text(const SimulationSetup& setup) {
   std::string text;
   for (std::size_t i = 0; i < setup.job.levels.size(); ++i) {
-    text += fmt::format("{}level {} every {}", i == 0 ? "" : ", ", setup.job.levels[i].number,
-                        duration_text(setup.job.pattern.period_work_s(i)));
+    text += fmt::format("{}level {} ", i == 0 ? "" : ", ", setup.job.levels[i].number);
+    if (!is_taken_by_pattern(setup, i)) {
+      text += "at the end of each allocation";
+    } else if (is_taken_as_deeper(setup, i)) {
+      text += "as a deeper one";
+    } else {
+      text += fmt::format("every {} of work", duration_text(setup.job.pattern.period_work_s(i)));
+    }
   }
   return text;
+}
+
+std::size_t runs_short_of_work(const SimulationSetup& setup,
+                               const std::vector<History>& histories) {
+  if (!std::isfinite(setup.job.work_s)) return 0;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      histories, [&](const History& h) { return h.work_s < setup.job.work_s; }));
 }
 
 }  // namespace
 
 std::string simulation_text(const SimulationSetup& setup, const std::vector<History>& histories) {
-  std::string text = fmt::format("{} runs on {} nodes; {} of work\n\n", histories.size(),
-                                 setup.model.nodes, schedule_text(setup));
+  const std::size_t runs = histories.size();
+  std::string text =
+      fmt::format("{} run{} on {} node{}; {}\n\n", runs, runs == 1 ? "" : "s", setup.model.nodes,
+                  setup.model.nodes == 1 ? "" : "s", schedule_text(setup));
   text += measures_table("share of time", time_measures(), histories) + "\n";
   text += measures_table("share of energy", energy_measures(), histories) + "\n";
   text += measures_table("in all", whole_measures(setup), histories) + kJoulesAre + "\n";
   if (setup.expected_wall_per_work) {
     text += fmt::format("\nby formula, a second of work takes {:.5g} s\n",
                         *setup.expected_wall_per_work);
+  }
+  if (const std::size_t count = runs_short_of_work(setup, histories); count > 0) {
+    text += fmt::format(
+        "\n{} of {} run{} ended after {}, before the {} of --work were done; --horizon lets runs "
+        "take longer\n",
+        count, runs, runs == 1 ? "" : "s", duration_text(setup.job.horizon_s),
+        duration_text(setup.job.work_s));
   }
   for (const std::string& note : setup.model.notes) text += "\nnote: " + printable(note);
   return text + (setup.model.notes.empty() ? "" : "\n");
@@ -169,12 +203,17 @@ std::string simulation_json(const SimulationSetup& setup, const std::vector<Hist
                            {"runs", histories.size()},
                            {"nodes", setup.model.nodes}};
   for (std::size_t i = 0; i < setup.job.levels.size(); ++i) {
-    all["schedule"].push_back(
-        {{"level", setup.job.levels[i].number}, {"work_s", setup.job.pattern.period_work_s(i)}});
+    simulation_json_t one = {{"level", setup.job.levels[i].number}};
+    one["work_s"] = is_taken_by_pattern(setup, i)
+                        ? simulation_json_t(setup.job.pattern.period_work_s(i))
+                        : simulation_json_t();
+    one["always_deeper"] = is_taken_as_deeper(setup, i);
+    all["schedule"].push_back(one);
   }
   all["time"] = measures_json(time_measures(), histories);
   all["energy"] = measures_json(energy_measures(), histories);
   all["whole"] = measures_json(whole_measures(setup), histories);
+  all["runs_short_of_work"] = runs_short_of_work(setup, histories);
   if (setup.expected_wall_per_work) all["expected_time_per_work"] = *setup.expected_wall_per_work;
   all["joules_are"] = kJoulesAre;
   all["notes"] = setup.model.notes;

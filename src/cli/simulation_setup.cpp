@@ -59,6 +59,7 @@ class SetupMaker {
     DIAPAUSE_TRY(set_machine());
     DIAPAUSE_TRY(set_schedule());
     DIAPAUSE_TRY(set_ends());
+    note_lost_allocations();
     if (trace) {
       DIAPAUSE_TRY(set_trace(*trace));
     } else {
@@ -79,6 +80,7 @@ class SetupMaker {
       if (!plan) return fail(Code::argument, "nothing fails: give --interval");
       job.levels = plan->levels;
       job.pattern = plan->pattern;
+      take_last_checkpoints();
       return {};
     }
     DIAPAUSE_TRY_ASSIGN(job.pattern.work_s, parse_time_s(arguments_.interval));
@@ -93,6 +95,24 @@ class SetupMaker {
       job.pattern.every[i + 1] = static_cast<double>(arguments_.every[i]);
     }
     return {};
+  }
+
+  // The last checkpoint of an allocation has the deepest level of the job, also where the schedule
+  // takes it never.
+  void take_last_checkpoints() {
+    const model::Level& deepest = setup_.model.levels.back();
+    const bool has_deepest = setup_.job.levels.back().number == deepest.number;
+    if (!arguments_.allocation.empty() && !has_deepest) setup_.job.levels.push_back(deepest);
+  }
+
+  // Whatever level a job takes last, what is on the nodes is lost with them.
+  void note_lost_allocations() {
+    const int deepest = setup_.model.levels.back().number;
+    if (arguments_.allocation.empty() || deepest >= 4) return;
+    setup_.model.notes.push_back(
+        fmt::format("the next allocation may have other nodes, where level {} has nothing: each "
+                    "allocation begins from scratch; --levels with 4 lets it continue",
+                    deepest));
   }
 
   // Returns the levels with the failures of power domains counted for the first of them that

@@ -51,7 +51,9 @@ struct Machine {
 struct Job {
   // Their costs. Failure rates are ignored; downtimes apply by class.
   std::vector<model::Level> levels;
-  model::Pattern pattern;  // `every` are whole numbers
+  // `every` are whole numbers. The deepest level may lack one: it is taken only at the end of an
+  // allocation.
+  model::Pattern pattern;
   model::Powers powers;
   Throttling throttling;
   double work_s = kNever_s;  // useful work after which the run ends, on all nodes

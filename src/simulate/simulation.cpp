@@ -377,7 +377,7 @@ class Simulation {
   Random random_;
   std::size_t most_events_;
   History run_;
-  std::vector<std::uint64_t> periods_;  // in checkpoints, for each level
+  std::vector<std::uint64_t> periods_;  // in checkpoints, for each level of the pattern
   // The newest version and the one before it, for each level.
   std::vector<std::array<std::optional<Version>, 2>> newest_;
   double now_s_ = 0;
@@ -403,7 +403,8 @@ bool is_time(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
 Status check_levels(const Job& job) {
   if (job.levels.empty() || job.levels.size() > model::kMostLevels)
     return wrong("1 to 6 levels are needed");
-  if (job.pattern.every.size() != job.levels.size())
+  const std::size_t in_pattern = job.pattern.every.size();
+  if (in_pattern != job.levels.size() && (in_pattern == 0 || in_pattern + 1 != job.levels.size()))
     return wrong("the pattern has not as many levels as the job");
   if (!(job.pattern.work_s > 0)) return wrong("the work between checkpoints must be above 0 s");
   for (std::size_t i = 0; i < job.levels.size(); ++i) {
@@ -414,7 +415,8 @@ Status check_levels(const Job& job) {
       return wrong("a time of level " + std::to_string(level.number) + " is negative or endless");
     if (!(level.slowed >= 0 && level.slowed < 1))
       return wrong("a program is slowed by a share from 0 to below 1");
-    const double every = job.pattern.every[i];
+  }
+  for (const double every : job.pattern.every) {
     if (!(every >= 1 && every <= 1e9 && every == std::floor(every)))
       return wrong("counts are whole, from 1 to 1e9");
   }

@@ -207,6 +207,21 @@ TEST(Simulation, AnAllocationThatEndsCostsTheQueueAndNoWork) {
   EXPECT_EQ(run.restarts[1], 3u);
 }
 
+TEST(Simulation, ALevelThatThePatternLacksIsTakenAtTheEndOfAnAllocation) {
+  Job job;
+  job.levels = {{2, 1, 0, 0, 1, 0, 0}, {4, 10, 0, 0, 20, 0, 0}};
+  job.pattern = {100, {1}};
+  job.work_s = 10000;
+  Machine machine;
+  machine.allocation_s = 3000;
+  ASSERT_TRUE(check(job, machine));
+  const History run = simulate(job, machine, 1);
+  EXPECT_EQ(run.rework_s, 0);
+  EXPECT_EQ(run.checkpoints[1], 3u);
+  EXPECT_EQ(run.restarts, (std::vector<std::uint64_t>{0, 3}));
+  EXPECT_EQ(run.from_scratch, 0u);
+}
+
 TEST(Simulation, LowerClocksCostTimeAndSavePower) {
   Job job = one_level(0, 0);
   job.work_s = job.pattern.work_s * 100;
@@ -227,6 +242,8 @@ TEST(Simulation, RefusesWhatCannotBePlayed) {
   EXPECT_NE(check(job, machine).error().message.find("allocation is too short"), std::string::npos);
   machine.allocation_s = kNever_s;
   job.pattern.every = {1.5};
+  EXPECT_FALSE(check(job, machine));
+  job.pattern.every = {};
   EXPECT_FALSE(check(job, machine));
   job.pattern.every = {1};
   job.work_s = kNever_s;

@@ -175,6 +175,43 @@ class PlanTest(CommandTest):
         self.assertIn("trace.csv, line 2",
                       self.diapause("simulate", *JOB, "--trace", "trace.csv", status=3)[1])
 
+    def test_an_allocation_ends_with_a_checkpoint_that_the_next_one_finds(self):
+        # By the schedule, which knows of failures of nodes only, there is no level 4.
+        arguments = ["--nodes", "64", "--bytes-per-rank", "1GiB", "--node-mtbf", "1y",
+                     "--allocation", "24h", "--work", "30d", "--replicas", "2"]
+        told = self.simulation(*arguments)
+        self.assertEqual([(one["level"], one["work_s"] is None) for one in told["schedule"]],
+                         [(2, False), (4, True)])
+        self.assertAlmostEqual(told["whole"]["useful work"]["mean"], 30 * 86400, places=3)
+        self.assertLess(told["time"]["rework"]["mean"], 0.05)
+        self.assertEqual(told["whole"]["restarts from level 4"]["mean"], 30)
+        self.assertEqual((told["whole"]["starts from scratch"]["mean"], told["runs_short_of_work"]),
+                         (0, 0))
+        self.assertIn(", level 4 at the end of each allocation",
+                      self.diapause("simulate", *arguments)[0])
+
+    def test_work_that_was_not_done_is_told(self):
+        arguments = ["--nodes", "64", "--bytes-per-rank", "1GiB", "--node-mtbf", "1y", "--work",
+                     "30d", "--replicas", "2"]
+        # What is on the nodes is lost with them.
+        on_nodes = [*arguments, "--allocation", "10h", "--levels", "1,2", "--horizon", "20d"]
+        told = self.simulation(*on_nodes)
+        self.assertEqual(told["runs_short_of_work"], 2)
+        self.assertGreater(told["whole"]["starts from scratch"]["mean"], 0)
+        self.assert_in_order(["2 of 2 runs ended after 20 d, before the 30 d of --work were done",
+                              "each allocation begins from scratch; --levels with 4"],
+                             self.diapause("simulate", *on_nodes)[0])
+        self.assertNotIn("ended after", self.diapause("simulate", *arguments)[0])
+
+    def test_a_level_that_is_always_a_deeper_one_is_said_to_be_one(self):
+        arguments = ["--nodes", "64", "--bytes-per-rank", "1GiB", "--node-mtbf", "1y", "--mtbf",
+                     "system=10d", "--horizon", "10d", "--replicas", "4"]
+        told = self.simulation(*arguments)
+        self.assertEqual([one["always_deeper"] for one in told["schedule"]], [True, False])
+        self.assertEqual(told["whole"]["checkpoints of level 2"]["mean"], 0)
+        self.assertRegex(self.diapause("simulate", *arguments)[0],
+                         r"; level 2 as a deeper one, level 4 every [\d.]+ min of work\n")
+
     def test_a_power_domain_fails_as_one(self):
         arguments = [*JOB, "--horizon", "500d", "--replicas", "2", "--power-domain", "8:2d"]
         told = self.simulation(*arguments, "--events", "events.csv")
