@@ -219,9 +219,10 @@ class ModelMaker {
         level.failures_per_s += rates[number];
     }
     for (; number < rates.size(); ++number) {
-      if (rates[number] > 0)
-        note("no level stands against failures of class '{}', and they are left out",
-             kClassNames[number]);
+      if (rates[number] <= 0) continue;
+      note("no level stands against failures of class '{}', and they are left out",
+           kClassNames[number]);
+      job_.lacks_level = static_cast<int>(number);
     }
     return {};
   }

@@ -19,6 +19,9 @@ struct JobModel {
   std::uint32_t nodes = 1;
   double bytes = 0;  // bytes of all ranks
   std::uint32_t group_nodes = 4, parity = 1;
+  // The level that stands against all failures that no level of the job stands against; 0: none is
+  // left out.
+  int lacks_level = 0;
   std::vector<std::string> notes;  // sources of numbers that nobody gave
 };
 

@@ -97,6 +97,14 @@ void add_approximations(PlanReport& report) {
 
 }  // namespace
 
+std::string nothing_helps_text(const JobModel& job) {
+  if (job.lacks_level == 0) return "nothing fails: checkpoints are of no use";
+  return fmt::format(
+      "no level of the job stands against what fails: its checkpoints are of no use; give --levels "
+      "with {}",
+      job.lacks_level);
+}
+
 PlanReport make_plan(const JobModel& job, double bound) {
   PlanReport report;
   report.job = job;

@@ -57,6 +57,10 @@ struct PlanReport {
   std::optional<ByRuns> by_runs;
 };
 
+// Says that nothing fails that a checkpoint of the job helps against, and what to do if something
+// fails.
+std::string nothing_helps_text(const JobModel& job);
+
 // `bound` is how much longer than the shortest the mixed schedule may take, as a fraction.
 PlanReport make_plan(const JobModel& job, double bound);
 

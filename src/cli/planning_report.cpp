@@ -187,13 +187,20 @@ plan_json_t by_runs_json(const ByRuns& runs) {
           {"saved", estimate(runs.found.saved)}};
 }
 
+std::string notes_text(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += "\nnote: " + printable(note);
+  return text + (notes.empty() ? "" : "\n");
+}
+
 }  // namespace
 
 std::string plan_text(const PlanReport& report) {
   std::string text = fmt::format("{} nodes, {} protected\n\n", report.job.nodes,
                                  bytes_text(static_cast<std::uint64_t>(report.job.bytes)));
   text += levels_table(report) + "\n";
-  if (report.schedules.empty()) return text + "Nothing fails: checkpoints are of no use.\n";
+  if (report.schedules.empty())
+    return text + nothing_helps_text(report.job) + "\n" + notes_text(report.job.notes);
   text += intervals_table(report) + "\n" + shares_table(report) + "\n";
   if (!report.approximations.empty()) {
     Table table({{"one level"}, {"work between", Align::right}, {"takes longer", Align::right}});
@@ -215,8 +222,7 @@ std::string plan_text(const PlanReport& report) {
   }
   text += wrong.text() + "\n" + matters.text();
   if (report.by_runs) text += "\n" + by_runs_text(*report.by_runs);
-  for (const std::string& note : report.job.notes) text += "\nnote: " + printable(note);
-  return text + (report.job.notes.empty() ? "" : "\n");
+  return text + notes_text(report.job.notes);
 }
 
 std::string plan_json(const PlanReport& report) {

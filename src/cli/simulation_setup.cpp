@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/planning.hpp"
 #include "cli/quantities.hpp"
 #include "sys/text_file.hpp"
 
@@ -77,7 +78,10 @@ class SetupMaker {
     if (arguments_.interval.empty()) {
       const auto goal = arguments_.goal == "time" ? model::Goal::time : model::Goal::energy;
       const auto plan = model::best_plan(levels_with_all_failures(), setup_.model.powers, goal);
-      if (!plan) return fail(Code::argument, "nothing fails: give --interval");
+      if (!plan) {
+        return fail(Code::argument,
+                    nothing_helps_text(setup_.model) + ", or --interval to play it nevertheless");
+      }
       job.levels = plan->levels;
       job.pattern = plan->pattern;
       take_last_checkpoints();

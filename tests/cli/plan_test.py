@@ -142,6 +142,17 @@ class PlanTest(CommandTest):
             with self.subTest(arguments):
                 self.assertIn(word, self.diapause("plan", *arguments, status=3)[1])
 
+    def test_failures_that_no_level_stands_against_are_told(self):
+        arguments = ["--nodes", "64", "--bytes-per-rank", "1GiB", "--node-mtbf", "1y", "--levels",
+                     "1"]
+        out = self.diapause("plan", *arguments)[0]
+        self.assertNotIn("nothing fails", out.lower())
+        self.assert_in_order(["no level of the job stands against what fails",
+                              "give --levels with 2",
+                              "note: no level stands against failures of class 'node'"], out)
+        self.assertIn("give --levels with 4, or --interval",
+                      self.diapause("simulate", *arguments, "--mtbf", "system=9d", status=3)[1])
+
     def test_the_simulator_agrees_with_the_formula(self):
         told = self.simulation(*JOB, "--work", "1000d", "--replicas", "12")
         played = told["whole"]["time for a second of work"]
