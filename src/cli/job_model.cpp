@@ -10,6 +10,8 @@
 
 #include "cli/ledgers.hpp"
 #include "cli/quantities.hpp"
+#include "energy/measured_job.hpp"
+#include "energy/profile.hpp"
 #include "model/rates.hpp"
 #include "sys/text_file.hpp"
 
@@ -49,11 +51,16 @@ Status refuse_zero(const Values& values, const std::string& option) {
   return {};
 }
 
+// Typed values take precedence, then measured ones, then those that follow from the profile.
 class ModelMaker {
  public:
+  // `assumed_processors` are those for which the profile's powers are; 0: they are for the node.
   ModelMaker(const JobOptions& options, const energy::Profile& profile,
-             const energy::MeasuredJob& measured)
-      : options_(options), profile_(profile), measured_(measured) {}
+             const energy::MeasuredJob& measured, unsigned assumed_processors)
+      : options_(options),
+        profile_(profile),
+        measured_(measured),
+        assumed_processors_(assumed_processors) {}
 
   Result<JobModel> make() {
     DIAPAUSE_TRY(read_options());
@@ -227,35 +234,56 @@ class ModelMaker {
     return {};
   }
 
-  // Sets the powers of a node: idle, and with all processors busy.
+  // Sets the powers. What is assumed of the others follows from the power that computing takes, and
+  // not from the profile's if that is of another machine.
   void set_powers() {
-    double idle_w = 0;
-    double busy_w = 0;
+    double idle_w = 0;  // of a node
+    double busy_w = 0;  // with all processors busy
     for (const energy::DomainModel& domain : profile_.domains) {
       idle_w += domain.idle_w.value;
       busy_w += domain.idle_w.value + domain.busy_w.value;
     }
     const double nodes = job_.nodes;
-    const double scale = measured_.nodes > 0 ? nodes / measured_.nodes : 0;
-    job_.powers = model::assumed_powers(nodes, idle_w, busy_w);
-    if (measured_.compute_w) job_.powers.compute_w = *measured_.compute_w * scale;
-    if (measured_.checkpoint_w) {
-      job_.powers.checkpoint_w = job_.powers.restart_w = *measured_.checkpoint_w * scale;
-    }
-    const auto take_typed = [&](const char* name, double& of_all_w) {
+    const double measured_nodes = std::max(measured_.nodes, 1U);
+    const auto take_typed = [&](const char* name, double& watts, double factor) {
       const auto typed = watts_.find(name);
-      if (typed != watts_.end()) of_all_w = nodes * typed->second;
+      if (typed != watts_.end()) watts = factor * typed->second;
     };
-    take_typed("compute", job_.powers.compute_w);
-    take_typed("checkpoint", job_.powers.checkpoint_w);
-    take_typed("restart", job_.powers.restart_w);
-    take_typed("idle", job_.powers.idle_w);
-    take_typed("behind", job_.powers.behind_w);
+    const bool is_by_profile = !measured_.compute_w && !watts_.contains("compute");
+    double compute_w = is_by_profile ? busy_w : measured_.compute_w.value_or(0) / measured_nodes;
+    take_typed("compute", compute_w, 1);
+    if (!is_by_profile && busy_w > 0) idle_w *= compute_w / busy_w;
+    take_typed("idle", idle_w, 1);
+    job_.powers = model::assumed_powers(nodes, idle_w, std::max(idle_w, compute_w));
+    job_.powers.compute_w = nodes * compute_w;
+    if (measured_.checkpoint_w) {
+      job_.powers.checkpoint_w = job_.powers.restart_w =
+          *measured_.checkpoint_w * nodes / measured_nodes;
+    }
+    take_typed("checkpoint", job_.powers.checkpoint_w, nodes);
+    take_typed("restart", job_.powers.restart_w, nodes);
+    take_typed("behind", job_.powers.behind_w, nodes);
+    note_powers(is_by_profile);
+  }
+
+  void note_powers(bool is_by_profile) {
     if (measured_.compute_w && !watts_.contains("compute"))
       note("compute power: from the energy lines of the ledger");
-    if (!measured_.checkpoint_w && !watts_.contains("checkpoint")) {
-      note("checkpoint and restart power: idle and a quarter of what computing adds, assumed");
+    if (is_by_profile && assumed_processors_ > 0) {
+      note(
+          "power of a node: that of {} processors by the profile, assumed; --watts compute=W says "
+          "it",
+          assumed_processors_);
     }
+    if (!is_by_profile && !watts_.contains("idle"))
+      note("idle power: the same share of the power computing as in the profile, assumed");
+    std::string waiting;
+    for (const char* const name : {"checkpoint", "restart"}) {
+      if (measured_.checkpoint_w || watts_.contains(name)) continue;
+      waiting += waiting.empty() ? name : std::string(" and ") + name;
+    }
+    if (!waiting.empty())
+      note("{} power: idle and a quarter of what computing adds, assumed", waiting);
     if (!watts_.contains("behind"))
       note("power of work behind a checkpoint: a twentieth of what computing adds, assumed");
     note("machine: {}", profile_.machine);
@@ -264,32 +292,47 @@ class ModelMaker {
   const JobOptions& options_;
   const energy::Profile& profile_;
   const energy::MeasuredJob& measured_;
+  const unsigned assumed_processors_;
   JobModel job_;
   std::vector<int> numbers_;
   std::map<int, Values> times_;
   Values rates_, watts_, mtbf_;
 };
 
-Result<energy::Profile> named_profile(const std::string& name) {
-  const energy::MachineFacts facts{64, 0};
-  if (const auto text = energy::built_in_profile(name); !text.empty()) {
-    return energy::parse_profile(text, "built-in profile " + name, facts);
-  }
+// Where a profile gives a power for each processor, a node is taken to have so many.
+constexpr unsigned kAssumedProcessors = 64;
+
+struct NamedProfile {
+  energy::Profile profile;
+  bool depends_on_processors = false;
+};
+
+Result<NamedProfile> profile_of_text(std::string_view text, const std::string& origin) {
+  const auto watts = [](const energy::Profile& profile) {
+    double sum_w = 0;
+    for (const energy::DomainModel& domain : profile.domains)
+      sum_w += domain.idle_w.value + domain.busy_w.value;
+    return sum_w;
+  };
+  DIAPAUSE_TRY_ASSIGN(auto profile, energy::parse_profile(text, origin, {kAssumedProcessors, 0}));
+  DIAPAUSE_TRY_ASSIGN(const auto of_one, energy::parse_profile(text, origin, {1, 0}));
+  const bool depends = watts(profile) != watts(of_one);
+  return NamedProfile{std::move(profile), depends};
+}
+
+Result<NamedProfile> named_profile(const std::string& name) {
+  if (const auto text = energy::built_in_profile(name); !text.empty())
+    return profile_of_text(text, "built-in profile " + name);
   const auto text = sys::read_text_file(sys::real_kernel(), name);
-  if (text) return energy::parse_profile(*text, name, facts);
+  if (text) return profile_of_text(*text, name);
   return fail(Code::config, fmt::format("{}; built-in machines are {}", text.error().message,
                                         fmt::join(energy::built_in_profiles(), ", ")));
 }
 
 }  // namespace
 
-Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile,
-                           const energy::MeasuredJob& measured) {
-  return ModelMaker(options, profile, measured).make();
-}
-
 Result<JobModel> load_job_model(const JobOptions& options) {
-  DIAPAUSE_TRY_ASSIGN(const energy::Profile profile, named_profile(options.machine));
+  DIAPAUSE_TRY_ASSIGN(const NamedProfile named, named_profile(options.machine));
   energy::MeasuredJobReader reader;
   if (!options.from.empty()) {
     Places places;
@@ -298,7 +341,9 @@ Result<JobModel> load_job_model(const JobOptions& options) {
     DIAPAUSE_TRY_ASSIGN(const std::string path, ledger_of(options.from, places));
     DIAPAUSE_TRY(read_ledger(path, [&](std::string_view line) { reader.add_line(line); }));
   }
-  return job_model(options, profile, reader.job());
+  const energy::MeasuredJob measured = reader.job();
+  const unsigned processors = named.depends_on_processors ? kAssumedProcessors : 0;
+  return ModelMaker(options, named.profile, measured, processors).make();
 }
 
 }  // namespace diapause::cli

@@ -7,8 +7,6 @@
 
 #include "base/result.hpp"
 #include "cli/plan_arguments.hpp"
-#include "energy/measured_job.hpp"
-#include "energy/profile.hpp"
 #include "model/levels.hpp"
 
 namespace diapause::cli {
@@ -27,12 +25,9 @@ struct JobModel {
 
 inline constexpr const char* kClassNames[] = {"", "process", "node", "nodes", "system", "site"};
 
-// Typed values take precedence, then measured ones, then those that follow from the profile.
-// Code::argument says what is missing or wrong.
-Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile,
-                           const energy::MeasuredJob& measured);
-
-// Reads the profile and the ledger that the options name, and builds the model.
+// Reads the profile and the ledger that the options name, and builds the model. Typed values take
+// precedence, then measured ones, then those that follow from the profile. Code::argument says what
+// is missing or wrong.
 Result<JobModel> load_job_model(const JobOptions& options);
 
 }  // namespace diapause::cli

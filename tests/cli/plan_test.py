@@ -108,6 +108,43 @@ class PlanTest(CommandTest):
         self.assertIn("with the wait for versions in flight to make room, checkpoints blocked for "
                       "2.25 s", self.diapause(*arguments)[0])
 
+    def powers(self, *arguments):
+        told = self.plan(*arguments)
+        return told["powers_w"], [note for note in told["notes"] if "power" in note]
+
+    def test_assumed_powers_follow_from_those_that_are_known(self):
+        job = ["--nodes", "100", "--bytes-per-rank", "16GiB", "--node-mtbf", "1y"]
+        watts, notes = self.powers(*job, "--watts", "compute=400", "--watts", "idle=100")
+        self.assertEqual(watts, {"compute": 40000, "checkpoint": 17500, "restart": 17500,
+                                 "idle": 10000, "behind": 1500})
+        self.assertFalse(any("processors" in note for note in notes), notes)
+        by_profile, notes = self.powers(*job)
+        self.assertTrue(any("64 processors by the profile, assumed" in note for note in notes),
+                        notes)
+        # The profile of one machine says nothing of processors.
+        self.assertNotIn("processors", str(self.powers(*job, "--machine", "theta-xc40")[1]))
+        # A quarter of the power computing is a quarter of that idle, too.
+        fewer, notes = self.powers(*job, "--watts", f"compute={by_profile['compute'] / 400}")
+        for name, value in by_profile.items():
+            self.assertAlmostEqual(fewer[name], value / 4, msg=name)
+        self.assertTrue(any(note.startswith("idle power: ") for note in notes), notes)
+
+    def test_no_measured_job_takes_more_power_idle_than_computing(self):
+        lines = [{"event": "open", "time_unix_s": 0, "ranks": 8, "nodes": 4},
+                 {"event": "checkpoint", "time_unix_s": 9, "level_reached": 2, "blocked_s": 2,
+                  "bytes_total": 1 << 30},
+                 {"event": "energy", "time_unix_s": 20, "seconds": 20,
+                  "program": {"joules": {"total": 1600}}}]
+        (self.scratch / "ledger.jsonl").write_text(
+            "".join(json.dumps({"schema": 1} | line) + "\n" for line in lines))
+        watts, _ = self.powers("--from", "./ledger.jsonl", "--mtbf", "node=1d", "--levels", "2")
+        self.assertEqual(watts["compute"], 80)
+        self.assert_ascending([watts["behind"], watts["idle"], watts["checkpoint"],
+                               watts["compute"]])
+
+    def assert_ascending(self, values):
+        self.assertEqual(values, sorted(values))
+
     def test_the_best_intervals_for_other_laws_are_found_by_simulation(self):
         arguments = [*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--law", "weibull:0.5",
                      "--horizon", "30d", "--replicas", "4"]
