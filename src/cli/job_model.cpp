@@ -172,7 +172,11 @@ class ModelMaker {
       const model::LevelTimes assumed = times_from_rates(number);
       times = {assumed.blocked_s, assumed.behind_s, assumed.restart_s};
     }
-    if (job_.bytes == 0 && typed.contains("blocked")) times = {0, 0, typed.at("blocked")};
+    if (job_.bytes == 0 && typed.contains("blocked")) {
+      times = {0, 0, typed.at("blocked")};
+      if (!typed.contains("restart") && !seen.restart_s)
+        note("level {}: a restart takes as long as its checkpoint blocks, assumed", number);
+    }
     if (seen.with_room_s) times[0] = *seen.with_room_s;
     if (seen.behind_s) times[1] = *seen.behind_s;
     if (seen.restart_s) times[2] = *seen.restart_s;

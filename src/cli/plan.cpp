@@ -100,7 +100,8 @@ Result<std::vector<SizeRow>> size_rows(const PlanArguments& arguments) {
     DIAPAUSE_TRY_ASSIGN(const JobModel job, load_job_model(options));
     double rate = 0;
     for (const model::Level& level : job.levels) rate += level.failures_per_s;
-    rows.push_back({nodes, 1 / rate, model::best_plan(job.levels, job.powers, model::Goal::time)});
+    rows.push_back(
+        {nodes, 1 / rate, model::best_plan(job.levels, job.powers, model::Goal::time), job.notes});
   }
   return rows;
 }

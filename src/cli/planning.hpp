@@ -69,6 +69,7 @@ struct SizeRow {
   std::uint64_t nodes = 0;
   double mtbf_s = 0;
   std::optional<model::Plan> plan;
+  std::vector<std::string> notes;
 };
 
 // Return the plan as tables and as JSON.

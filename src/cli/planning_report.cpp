@@ -1,6 +1,7 @@
 // Prints a plan as text and as JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -193,11 +194,31 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return text + (notes.empty() ? "" : "\n");
 }
 
+// Returns each note once. Those that not all sizes have begin with the nodes that they are of.
+std::vector<std::string> notes_of_sizes(const std::vector<SizeRow>& rows) {
+  std::vector<std::string> notes;
+  const auto add = [&](const std::string& note) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  };
+  for (const SizeRow& row : rows) {
+    for (const std::string& note : row.notes) {
+      const bool is_everywhere = std::ranges::all_of(rows, [&](const SizeRow& other) {
+        return std::ranges::find(other.notes, note) != other.notes.end();
+      });
+      add(is_everywhere ? note : fmt::format("{} nodes: {}", row.nodes, note));
+    }
+  }
+  return notes;
+}
+
 }  // namespace
 
 std::string plan_text(const PlanReport& report) {
-  std::string text = fmt::format("{} nodes, {} protected\n\n", report.job.nodes,
-                                 bytes_text(static_cast<std::uint64_t>(report.job.bytes)));
+  const std::string bytes =
+      report.job.bytes > 0 ? bytes_text(static_cast<std::uint64_t>(report.job.bytes)) + " protected"
+                           : "an unknown size protected";
+  std::string text =
+      fmt::format("{} node{}, {}\n\n", report.job.nodes, report.job.nodes == 1 ? "" : "s", bytes);
   text += levels_table(report) + "\n";
   if (report.schedules.empty())
     return text + nothing_helps_text(report.job) + "\n" + notes_text(report.job.notes);
@@ -285,7 +306,7 @@ std::string sizes_text(const std::vector<SizeRow>& rows) {
     }
     table.add(cells);
   }
-  return table.text();
+  return table.text() + notes_text(notes_of_sizes(rows));
 }
 
 std::string sizes_json(const std::vector<SizeRow>& rows) {
@@ -295,7 +316,8 @@ std::string sizes_json(const std::vector<SizeRow>& rows) {
     one["plan"] = row.plan ? plan_json_of(*row.plan, {}) : plan_json_t();
     all["sizes"].push_back(one);
   }
-  return all.dump(2);
+  all["notes"] = notes_of_sizes(rows);
+  return all.dump(2, ' ', false, plan_json_t::error_handler_t::replace);
 }
 
 }  // namespace diapause::cli

@@ -54,6 +54,19 @@ class PlanTest(CommandTest):
         wall_s = mtbf_s * math.exp(900 / mtbf_s) * math.expm1((work_s + 900) / mtbf_s)
         self.assertAlmostEqual(shares[2], work_s / wall_s, places=6)
 
+    def test_assumptions_are_told_of_sizes_too_and_bytes_that_nobody_knows_are_not_0(self):
+        one = ["--levels", "4", "--level", "4:blocked=15min", "--sync", "--node-mtbf", "15y"]
+        out = self.diapause("plan", *one)[0]
+        self.assertIn("1 node, an unknown size protected\n", out)
+        as_long = "level 4: a restart takes as long as its checkpoint blocks, assumed"
+        self.assertIn(f"note: {as_long}\n", out)
+        self.assertNotIn(as_long, self.diapause("plan", *ONE_LEVEL, "--mtbf", "system=1d")[0])
+        self.assertEqual(
+            self.diapause("plan", *one, "--sizes", "10,1000")[0].count(f"note: {as_long}\n"), 1)
+        told = self.plan("--bytes-per-rank", "1GiB", "--node-mtbf", "15y", "--sizes", "10,1000")
+        self.assertTrue(any(note.startswith("1000 nodes: storage rate: 100000 MB/s, assumed")
+                            for note in told["notes"]), told["notes"])
+
     def test_the_fill_time_law_gives_the_published_minutes(self):
         for words, minutes in (("205TB,10PB,2TB,100", 6.8), ("598TB,10.7PB,1TB,100", 9.3),
                                ("710TB,10.7PB,1TB,100", 11.1)):
