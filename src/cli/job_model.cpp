@@ -37,6 +37,8 @@ Status read_values(std::string_view words, const std::vector<std::string>& names
       return fail(Code::argument, fmt::format("{}: '{}' is not NAME=VALUE with a name out of {}",
                                               option, word, fmt::join(names, ", ")));
     }
+    if (values.contains(name))
+      return fail(Code::argument, fmt::format("{}: '{}' is given twice", option, name));
     DIAPAUSE_TRY_ASSIGN(values[name], parse(word.substr(sign + 1)));
   }
   return {};
@@ -78,16 +80,13 @@ class ModelMaker {
     numbers_ = options_.levels.empty() ? std::vector{1, 2, 3, 4} : options_.levels;
     std::ranges::sort(numbers_);
     numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
-    for (const std::string& word : options_.level) {
-      if (word.size() < 3 || word[1] != ':' || word[0] < '1' || word[0] > '5') {
-        return fail(
-            Code::argument,
-            fmt::format("--level: '{}' does not begin with the number of a level and ':'", word));
-      }
-      const std::vector<std::string> names = {"blocked", "behind", "restart", "down"};
-      DIAPAUSE_TRY(read_values(std::string_view(word).substr(2), names, "--level", parse_time_s,
-                               times_[word[0] - '0']));
+    if (options_.parity >= options_.group_nodes) {
+      return fail(Code::argument,
+                  fmt::format("--parity {} must be less than --group-nodes {}: the rest of a group "
+                              "has the data",
+                              options_.parity, options_.group_nodes));
     }
+    for (const std::string& word : options_.level) DIAPAUSE_TRY(read_level(word));
     for (const std::string& word : options_.rates) {
       DIAPAUSE_TRY(
           read_values(word, {"memory", "network", "storage"}, "--rate", parse_amount, rates_));
@@ -102,6 +101,26 @@ class ModelMaker {
       DIAPAUSE_TRY(read_values(word, names, "--mtbf", parse_time_s, mtbf_));
     }
     return refuse_zero(mtbf_, "--mtbf");
+  }
+
+  Status read_level(const std::string& word) {
+    const auto wrong = [&](const std::string& why) {
+      return fail(Code::argument, fmt::format("--level: '{}' {}", word, why));
+    };
+    if (word.size() < 2 || word[1] != ':' || word[0] < '0' || word[0] > '9')
+      return wrong("does not begin with the number of a level and ':'");
+    const int number = word[0] - '0';
+    if (number < 1 || number > 5) return wrong("is of no level: levels are 1 to 5");
+    if (word.size() == 2)
+      return wrong(fmt::format("says nothing of level {}: write {}blocked=TIME", number, word));
+    if (std::ranges::find(numbers_, number) == numbers_.end()) {
+      return wrong(fmt::format("is of a level that the job does not take: it takes {} (--levels)",
+                               fmt::join(numbers_, ", ")));
+    }
+    const std::vector<std::string> names = {"blocked", "behind", "restart", "down"};
+    const std::string option = fmt::format("--level {}", number);
+    return read_values(std::string_view(word).substr(2), names, option, parse_time_s,
+                       times_[number]);
   }
 
   Status set_size() {
@@ -208,7 +227,9 @@ class ModelMaker {
     if (!options_.node_mtbf.empty()) {
       DIAPAUSE_TRY_ASSIGN(const double node_s, parse_time_s(options_.node_mtbf));
       if (!(node_s > 0)) return fail(Code::argument, "--node-mtbf must be above 0");
-      if (!mtbf_.contains("node")) mtbf_["node"] = node_s / job_.nodes;
+      if (mtbf_.contains("node"))
+        return fail(Code::argument, "--node-mtbf and --mtbf node both say how often nodes fail");
+      mtbf_["node"] = node_s / job_.nodes;
     }
     if (mtbf_.empty() && measured_.failed_starts > 0 && measured_.ran_s > 0) {
       mtbf_["process"] = measured_.ran_s / static_cast<double>(measured_.failed_starts);

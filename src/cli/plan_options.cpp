@@ -193,6 +193,49 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
                   "Bursts of other jobs on the storage: mean time between them, mean length, share")
       ->option_text("QUIET:BURST:SHARE")
       ->group(kFailures);
+  verb.get_option("--repair")->needs(verb.get_option("--spares"));
+  // The library would put what a flag needs in the place of a value into the help.
+  verb.get_option("--shrink")->needs(verb.get_option("--spares"))->option_text(" ");
+  verb.get_option("--queue")->needs(verb.get_option("--allocation"));
+}
+
+// Accepts names of files with one of these endings.
+CLI::Validator named(std::vector<std::string> endings) {
+  const auto check = [endings](const std::string& name) -> std::string {
+    std::string all;
+    for (const std::string& ending : endings) {
+      if (CLI::detail::to_lower(name).ends_with(ending)) return "";
+      all += all.empty() ? ending : " or " + ending;
+    }
+    return "'" + name + "' is not the name of a file that ends in " + all;
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Option* add_plot(CLI::App& verb, std::string& plot, const char* what) {
+  return verb.add_option("--plot", plot, what)->option_text("FILE")->check(named({".svg", ".png"}));
+}
+
+// Refuses what would be ignored of `plan`.
+void check_plan(const CLI::App& verb, const PlanArguments& arguments) {
+  const auto refuse = [&](const char* name, const std::string& why) {
+    if (verb.count(name) > 0) throw CLI::ValidationError(name, why);
+  };
+  if (!arguments.fill_time.empty()) {
+    for (const CLI::Option* const option : verb.get_options()) {
+      const std::string name = option->get_name();
+      if (name != "--fill-time" && name != "--json" && name != "--help")
+        refuse(name.c_str(), "--fill-time does not use it");
+    }
+  }
+  if (!arguments.sizes.empty()) {
+    for (const char* const name : {"--law", "--trace", "--bound"})
+      refuse(name, "--sizes does not use it");
+  }
+  if (arguments.played.law == "exponential" && arguments.played.trace.empty()) {
+    for (const char* const name : {"--horizon", "--replicas", "--seed"})
+      refuse(name, "it is for runs with failures by --law or --trace: give one of these");
+  }
 }
 
 }  // namespace
@@ -245,8 +288,8 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->expected(4, 5)
       ->option_text("MEMORY,STORAGE,DEVICE,MB_S,USED");
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
-  verb.add_option("--plot", arguments.plot, "Write a picture, and its numbers as JSON beside it")
-      ->option_text("FILE");
+  add_plot(verb, arguments.plot, "Write a picture, and its numbers as JSON beside it");
+  verb.callback([&verb, &arguments] { check_plan(verb, arguments); });
   verb.footer(
       std::string(
           "Examples:\n"
@@ -268,12 +311,11 @@ void add_simulate(CLI::App& app, SimulateArguments& arguments) {
   add_failure_options(verb, arguments);
   verb.add_option("--events", arguments.events,
                   "Write all events of the first run, as .csv or .json")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->check(named({".csv", ".json"}));
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
-  verb.add_option(
-          "--plot", arguments.plot,
-          "Write the time line of the first run as a picture, and its numbers as JSON beside it")
-      ->option_text("FILE");
+  add_plot(verb, arguments.plot,
+           "Write the time line of the first run as a picture, and its numbers as JSON beside it");
   verb.footer(
       std::string(
           "Examples:\n"

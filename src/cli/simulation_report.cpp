@@ -221,7 +221,8 @@ std::string simulation_json(const SimulationSetup& setup, const std::vector<Hist
 }
 
 std::string events_file(const History& history, const std::string& path) {
-  if (path.ends_with(".json")) {
+  // The name ends in .json or .csv, in letters of either case.
+  if (path.ends_with('n') || path.ends_with('N')) {
     simulation_json_t events = simulation_json_t::array();
     for (const simulate::Event& event : history.events) {
       events.push_back({{"begin_s", event.begin_s},

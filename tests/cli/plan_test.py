@@ -273,6 +273,30 @@ class PlanTest(CommandTest):
         self.assertRegex(self.diapause("simulate", *arguments)[0],
                          r"; level 2 as a deeper one, level 4 every [\d.]+ min of work\n")
 
+    def test_what_would_be_ignored_is_refused(self):
+        fill = ["plan", "--fill-time", "205TB,10PB,2TB,100"]
+        for arguments, word in (
+                (["plan", *JOB, "--group-nodes", "4", "--parity", "4"], "--parity 4 must be less"),
+                (["plan", *JOB, "--levels", "1,2", "--level", "4:blocked=1s"], "it takes 1, 2"),
+                (["plan", *JOB, "--level", "4:blocked=1s,blocked=2s"], "'blocked' is given twice"),
+                (["plan", *JOB, "--mtbf", "system=3d"], "'system' is given twice"),
+                (["plan", *JOB, "--mtbf", "node=3d"], "--node-mtbf and --mtbf node"),
+                (["plan", *JOB, "--level", "4:"], "write 4:blocked=TIME"),
+                (["plan", *JOB, "--level", "9:blocked=1s"], "levels are 1 to 5"),
+                (["plan", *JOB, "--level", "blocked=1s"], "begin with the number of a level"),
+                (["plan", *JOB, "--horizon", "3d"], "--horizon: it is for runs"),
+                (["plan", *JOB, "--replicas", "3"], "--replicas: it is for runs"),
+                (["plan", *JOB, "--sizes", "3,4", "--law", "weibull:0.7"], "--law: --sizes"),
+                ([*fill, "--plot", "x.svg"], "--plot: --fill-time"),
+                ([*fill, "--nodes", "3"], "--nodes: --fill-time"),
+                (["simulate", *JOB, "--shrink"], "--shrink requires --spares"),
+                (["simulate", *JOB, "--repair", "1h"], "--repair requires --spares"),
+                (["simulate", *JOB, "--queue", "1h"], "--queue requires --allocation")):
+            with self.subTest(arguments):
+                out, error = self.diapause(*arguments, status=3)
+                self.assertIn(word, error)
+                self.assertEqual(out, "")
+
     def test_a_power_domain_fails_as_one(self):
         arguments = [*JOB, "--horizon", "500d", "--replicas", "2", "--power-domain", "8:2d"]
         told = self.simulation(*arguments, "--events", "events.csv")
