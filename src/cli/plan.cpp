@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cli/outputs.hpp"
 #include "cli/planning.hpp"
 #include "cli/python.hpp"
 #include "cli/quantities.hpp"
@@ -136,7 +137,7 @@ Status search_by_runs(const PlanArguments& arguments, PlanReport& report) {
 
 // Writes the numbers beside the figure, under its name with .json, and draws it.
 int draw(const std::string& picture, const std::string& text) {
-  const std::string numbers = picture + ".json";
+  const std::string numbers = numbers_of_picture(picture);
   const Status written = sys::replace_text_file(sys::real_kernel(), numbers, text + "\n");
   if (!written) return complain(written.error());
   return become_python({"plan", "--output=" + picture, "--", numbers});
@@ -146,6 +147,8 @@ int draw(const std::string& picture, const std::string& text) {
 
 int plan(const PlanArguments& arguments) {
   if (!arguments.fill_time.empty()) return fill_time(arguments);
+  if (const Status can_draw = check_picture("--plot", arguments.plot); !can_draw)
+    return complain(can_draw.error());
   std::string text;
   std::string numbers;
   if (!arguments.sizes.empty()) {

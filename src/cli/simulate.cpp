@@ -1,6 +1,7 @@
 // `diapause simulate`: simulates many runs of a job with failures.
 #include <fmt/core.h>
 
+#include "cli/outputs.hpp"
 #include "cli/python.hpp"
 #include "cli/runs_progress.hpp"
 #include "cli/simulation_report.hpp"
@@ -29,6 +30,11 @@ std::vector<simulate::History> play(const SimulateArguments& arguments,
   return histories;
 }
 
+Status check_outputs(const SimulateArguments& arguments) {
+  DIAPAUSE_TRY(check_output("--events", arguments.events));
+  return check_picture("--plot", arguments.plot);
+}
+
 int write_and_draw(const SimulateArguments& arguments, const simulate::History& first) {
   sys::Kernel& kernel = sys::real_kernel();
   if (!arguments.events.empty()) {
@@ -37,7 +43,7 @@ int write_and_draw(const SimulateArguments& arguments, const simulate::History& 
     if (!written) return complain(written.error());
   }
   if (arguments.plot.empty()) return kDone;
-  const std::string numbers = arguments.plot + ".json";
+  const std::string numbers = numbers_of_picture(arguments.plot);
   const Status written = sys::replace_text_file(kernel, numbers, events_file(first, numbers));
   if (!written) return complain(written.error());
   std::fflush(stdout);
@@ -47,6 +53,7 @@ int write_and_draw(const SimulateArguments& arguments, const simulate::History& 
 }  // namespace
 
 int simulate_job(const SimulateArguments& arguments) {
+  if (const Status can_be = check_outputs(arguments); !can_be) return complain(can_be.error());
   const auto model = load_job_model(arguments.job);
   if (!model) return complain(model.error());
   const auto trace = read_failure_trace(arguments.trace);

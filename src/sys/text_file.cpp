@@ -45,22 +45,25 @@ Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
 
 namespace {
 
-Result<File> open_regular(Kernel& kernel, const std::string& path, int flags, mode_t mode) {
+// Errors name the path as `shown`.
+Result<File> open_regular(Kernel& kernel, const std::string& path, int flags, mode_t mode,
+                          const std::string& shown) {
   const int fd = uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), flags, mode); });
-  if (fd < 0) return fail(path_error("open", path, fd));
-  File file(kernel, fd, path);
+  if (fd < 0) return fail(path_error("open", shown, fd));
+  File file(kernel, fd, shown);
   struct stat status;
   const int result = uninterrupted([&] { return kernel.fstat(fd, &status); });
-  if (result < 0) return fail(path_error("inspect", path, result));
-  if (!S_ISREG(status.st_mode)) return fail(Code::denied, path + " is not a regular file");
+  if (result < 0) return fail(path_error("inspect", shown, result));
+  if (!S_ISREG(status.st_mode)) return fail(Code::denied, shown + " is not a regular file");
   return file;
 }
 
 // Opens a file that a user names for writing. `flags` decide about existing contents.
-Result<File> open_to_write(Kernel& kernel, const std::string& path, int flags, mode_t mode) {
+Result<File> open_to_write(Kernel& kernel, const std::string& path, int flags, mode_t mode,
+                           const std::string& shown) {
   // Without O_NONBLOCK, opening a named pipe would block for ever.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  return open_regular(kernel, path, kFlags | flags, mode);
+  return open_regular(kernel, path, kFlags | flags, mode, shown);
 }
 
 // Splits a text that arrives in pieces into lines.
@@ -102,7 +105,7 @@ Status read_lines(Kernel& kernel, const std::string& path,
                   const std::function<void(std::string_view)>& each) {
   // With O_NONBLOCK a named pipe does not block.
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  DIAPAUSE_TRY_ASSIGN(const File file, open_regular(kernel, path, kFlags, 0));
+  DIAPAUSE_TRY_ASSIGN(const File file, open_regular(kernel, path, kFlags, 0, path));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   LineSplitter lines(each);
   std::string piece;
@@ -117,19 +120,38 @@ Status read_lines(Kernel& kernel, const std::string& path,
 }
 
 Status append_line(Kernel& kernel, const std::string& path, const std::string& line) {
-  DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, path, 0, 0600));
+  DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, path, 0, 0600, path));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   return file.write_all(as_byte_view(line + "\n"), size);
 }
 
-Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text) {
-  // Another process may be replacing the same file.
+namespace {
+
+// Another process may be replacing the same file.
+Result<std::string> fresh_name(const std::string& path) {
   std::uint64_t random = 0;
   DIAPAUSE_TRY(random_bytes(std::as_writable_bytes(std::span(&random, 1))));
-  const std::string fresh = fmt::format("{}.{:016x}.new", path, random);
+  return fmt::format("{}.{:016x}.new", path, random);
+}
+
+}  // namespace
+
+Status check_replaceable(Kernel& kernel, const std::string& path) {
+  struct stat status;
+  const int result = kernel.fstatat(AT_FDCWD, path.c_str(), &status);
+  if (result == 0 && S_ISDIR(status.st_mode)) return fail(Code::denied, path + " is a directory");
+  DIAPAUSE_TRY_ASSIGN(const std::string fresh, fresh_name(path));
+  const auto file = open_to_write(kernel, fresh, O_EXCL, 0644, path);
+  if (!file) return fail(file.error());
+  (void)kernel.unlinkat(AT_FDCWD, fresh.c_str(), 0);
+  return {};
+}
+
+Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text) {
+  DIAPAUSE_TRY_ASSIGN(const std::string fresh, fresh_name(path));
   const auto put_in_place = [&]() -> Status {
     {
-      DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, fresh, O_EXCL, 0644));
+      DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, fresh, O_EXCL, 0644, path));
       DIAPAUSE_TRY(file.write_all(as_byte_view(text), 0));
     }
     const int result = uninterrupted(
@@ -143,7 +165,7 @@ Status replace_text_file(Kernel& kernel, const std::string& path, const std::str
 }
 
 Result<TextWriter> TextWriter::create(Kernel& kernel, const std::string& path) {
-  DIAPAUSE_TRY_ASSIGN(auto file, open_to_write(kernel, path, O_TRUNC, 0600));
+  DIAPAUSE_TRY_ASSIGN(auto file, open_to_write(kernel, path, O_TRUNC, 0600, path));
   return TextWriter(std::move(file));
 }
 

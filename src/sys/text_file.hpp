@@ -26,6 +26,10 @@ Status read_lines(Kernel& kernel, const std::string& path,
 // path.
 Status append_line(Kernel& kernel, const std::string& path, const std::string& line);
 
+// Returns the error that replace_text_file() would meet, as far as it can be known before. The file
+// is left as it is.
+Status check_replaceable(Kernel& kernel, const std::string& path);
+
 // Replaces the file by `text` atomically and makes it readable for everybody. The file is not
 // synced. Errors name the path.
 Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text);

@@ -110,6 +110,19 @@ TEST_F(Files, ThatCannotBeReplacedLeaveNothingBehind) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(Files, ThatCannotBeMadeAreNamedAsTheyWereTyped) {
+  const std::string nowhere = folder_ / "absent" / "energy.prom";
+  const std::string expected = "cannot open " + nowhere + ": No such file or directory";
+  EXPECT_EQ(replace_text_file(real_kernel(), nowhere, "new").error().message, expected);
+  EXPECT_EQ(check_replaceable(real_kernel(), nowhere).error().message, expected);
+  EXPECT_EQ(check_replaceable(real_kernel(), folder_).error().message,
+            folder_.string() + " is a directory");
+  const std::string path = write("energy.prom", "old");
+  ASSERT_TRUE(check_replaceable(real_kernel(), path).has_value());
+  EXPECT_EQ(read_value(real_kernel(), path).value_or(""), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
 TEST_F(Files, OfLinesAreWrittenForTheUserAlone) {
   const std::string path = write("trace", "what was there before\n");
   std::filesystem::remove(path);

@@ -297,6 +297,22 @@ class PlanTest(CommandTest):
                 self.assertIn(word, error)
                 self.assertEqual(out, "")
 
+    def test_files_that_cannot_be_written_are_refused_before_anything_is_computed(self):
+        for verb in ("plan", "simulate"):
+            for option, name, word in (
+                    ("--plot", "x.pdf", "--plot: 'x.pdf' is not the name of a file that ends in"),
+                    ("--plot", "", ".svg or .png"),
+                    ("--plot", "absent/x.svg", "--plot: cannot open absent/x.svg: No such file"),
+                    ("--events", "x.txt", ".csv or .json"),
+                    ("--events", "absent/x.csv", "--events: cannot open absent/x.csv: No such")):
+                if (verb, option) == ("plan", "--events"):
+                    continue
+                with self.subTest((verb, option, name)):
+                    out, error = self.diapause(verb, *JOB, option, name, status=3)
+                    self.assertIn(word, error)
+                    self.assertEqual(out, "")
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
     def test_a_power_domain_fails_as_one(self):
         arguments = [*JOB, "--horizon", "500d", "--replicas", "2", "--power-domain", "8:2d"]
         told = self.simulation(*arguments, "--events", "events.csv")
