@@ -145,7 +145,8 @@ Result<MinuteSchedule> parse_minute_schedule(const std::string& text) {
     return fail(
         Code::argument,
         fmt::format("--schedule '{}': write the minutes between checkpoints of each of four "
-                    "levels, as in 'ckp(3,5,7,11)', or 'none'",
+                    "levels, as in 'ckp(3,5,7,11)', or 'none'; they are whole, because a run "
+                    "that is predicted looks once a minute which level is due",
                     text));
   };
   constexpr std::string_view kHead = "ckp(";

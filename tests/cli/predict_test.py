@@ -83,6 +83,8 @@ class PredictTest(CommandTest):
                             (("--machine", "nowhere.toml", "--app", "heat"), "nowhere.toml"),
                             (("--machine", "theta-xc40", "--app", "heat", "--schedule", "ckp(1)"),
                              "ckp(3,5,7,11)"),
+                            (("--machine", "theta-xc40", "--app", "heat", "--schedule",
+                              "ckp(0.5,5,7,11)"), "they are whole"),
                             (("--machine", "theta-xc40", "--app", "heat", "--bytes", "many"),
                              "many")):
             with self.subTest(words):
