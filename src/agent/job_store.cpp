@@ -40,10 +40,7 @@ Result<config::Settings> read_settings(const std::string& config_path,
   }
   DIAPAUSE_TRY_ASSIGN(config::Settings settings,
                       config::parse_settings(text, path, environment, sys::user_id()));
-  if (!settings.global_path.starts_with('/')) {
-    DIAPAUSE_TRY_ASSIGN(const std::string here, sys::current_directory());
-    settings.global_path = here + "/" + settings.global_path;
-  }
+  DIAPAUSE_TRY_ASSIGN(settings.global_path, sys::absolute_path(settings.global_path));
   return settings;
 }
 

@@ -102,9 +102,8 @@ Result<std::vector<std::string>> tier_roots(const Places& places) {
     roots[0] = store::own_root(sys::real_kernel(), roots[0]);
   }
   for (std::string& root : roots) {
-    if (root.empty() || root.starts_with('/')) continue;
-    DIAPAUSE_TRY_ASSIGN(const std::string here, sys::current_directory());
-    root.insert(0, here + "/");
+    if (root.empty()) continue;
+    DIAPAUSE_TRY_ASSIGN(root, sys::absolute_path(root));
   }
   return roots;
 }

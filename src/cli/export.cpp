@@ -233,9 +233,8 @@ Status write_about(const Job& job, const CollectedVersion& version, const Versio
 }
 
 Result<sys::Directory> make_directory(const std::string& path) {
-  if (path.starts_with('/')) return sys::Directory::make_private(sys::real_kernel(), path);
-  DIAPAUSE_TRY_ASSIGN(const std::string here, sys::current_directory());
-  return sys::Directory::make_private(sys::real_kernel(), here + "/" + path);
+  DIAPAUSE_TRY_ASSIGN(const std::string whole, sys::absolute_path(path));
+  return sys::Directory::make_private(sys::real_kernel(), whole);
 }
 
 Result<std::vector<std::string>> export_to_directory(const Job& job,

@@ -36,6 +36,12 @@ Result<std::string> current_directory() {
   return fail(Code::io, "cannot tell the working directory: " + error.message());
 }
 
+Result<std::string> absolute_path(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  DIAPAUSE_TRY_ASSIGN(const std::string here, current_directory());
+  return here + "/" + path;
+}
+
 std::uint64_t file_size_limit() {
   rlimit limit;
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur

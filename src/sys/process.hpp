@@ -15,6 +15,8 @@ namespace diapause::sys {
 std::string host_name();
 // Fails if the directory has been removed since this process came into it.
 Result<std::string> current_directory();
+// Returns a path that begins at the root. Another one begins at the working directory.
+Result<std::string> absolute_path(const std::string& path);
 // Returns the path of the program that this process runs, with links followed; empty if the kernel
 // does not tell.
 std::string own_program();
