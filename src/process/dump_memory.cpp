@@ -131,8 +131,7 @@ std::string path_to_file(const FrozenProcess& frozen, const Mapping& mapping,
            found.st_dev == mapping.device;
   };
   if (!name.empty() && leads_there(name)) return name;
-  std::string own =
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", frozen.here, mapping.begin, mapping.end);
+  std::string own = path_of_mapping(frozen.here, mapping);
   if (leads_there(own)) return own;
   const std::string descriptors = fmt::format("/proc/{}/fd", frozen.here);
   for (const pid_t number : numbers_in(descriptors).value_or(std::vector<pid_t>{})) {
@@ -140,21 +139,6 @@ std::string path_to_file(const FrozenProcess& frozen, const Mapping& mapping,
     if (leads_there(path)) return path;
   }
   return "";
-}
-
-// Returns the pages of a range of such a mapping that may hold something, as addresses. Returns
-// nothing if nobody tells.
-std::optional<std::vector<Extent>> pages_of_mapped_file(const FrozenProcess& frozen,
-                                                        const Mapping& mapping,
-                                                        const std::string& name,
-                                                        const Extent& range) {
-  const std::string path = path_to_file(frozen, mapping, name);
-  if (path.empty()) return std::nullopt;
-  const std::uint64_t from_offset = mapping.begin - mapping.offset;
-  auto pages = pages_of_file(path, {range.begin - from_offset, range.end - from_offset});
-  if (!pages) return std::nullopt;
-  for (Extent& one : *pages) one = {one.begin + from_offset, one.end + from_offset};
-  return pages;
 }
 
 SharedMemory describe(const Mapping& mapping) {
@@ -196,8 +180,10 @@ Result<std::vector<Extent>> shared_extents(DumpWork& work, FrozenProcess& frozen
     DIAPAUSE_TRY(work.frozen.plant(frozen));
     auto pages = pages_of_shared_memory(frozen, mapping, range);
     if (pages) return std::move(*pages);
-  } else if (auto pages = pages_of_mapped_file(frozen, mapping, memory.path, range)) {
-    return std::move(*pages);
+  } else {
+    // Without a path there is no such file, and nobody tells.
+    auto pages = pages_of_mapping(path_to_file(frozen, mapping, memory.path), mapping, range);
+    if (pages) return std::move(*pages);
   }
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   return is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);

@@ -112,6 +112,19 @@ std::optional<std::vector<Extent>> pages_of_file(const std::string& path, const 
   return found;
 }
 
+std::optional<std::vector<Extent>> pages_of_mapping(const std::string& path, const Mapping& mapping,
+                                                    const Extent& range) {
+  const std::uint64_t shift = mapping.begin - mapping.offset;
+  auto found = pages_of_file(path, {range.begin - shift, range.end - shift});
+  if (!found) return std::nullopt;
+  for (Extent& one : *found) one = {one.begin + shift, one.end + shift};
+  return found;
+}
+
+std::string path_of_mapping(pid_t process, const Mapping& mapping) {
+  return fmt::format("/proc/{}/map_files/{:x}-{:x}", process, mapping.begin, mapping.end);
+}
+
 Status empty_part(int file, const Extent& part, const std::string& what) {
   constexpr std::uint64_t kAtOnce = kMiB;
   const auto data = pages_of_file(fmt::format("/proc/self/fd/{}", file), part);
@@ -138,14 +151,9 @@ bool is_of_no_file_system(const Mapping& mapping) {
 std::optional<std::vector<Extent>> pages_of_shared_memory(const FrozenProcess& frozen,
                                                           const Mapping& mapping,
                                                           const Extent& range) {
-  // Only root may open this. It takes as long as there are pages, and knows those in swap.
-  const std::uint64_t shift = mapping.begin - mapping.offset;
-  auto found = pages_of_file(
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", frozen.here, mapping.begin, mapping.end),
-      {range.begin - shift, range.end - shift});
-  if (!found) return resident_pages(frozen, range);
-  for (Extent& one : *found) one = {one.begin + shift, one.end + shift};
-  return found;
+  // This takes as long as there are pages, and knows those in swap.
+  auto found = pages_of_mapping(path_of_mapping(frozen.here, mapping), mapping, range);
+  return found ? found : resident_pages(frozen, range);
 }
 
 }  // namespace diapause::process

@@ -19,6 +19,11 @@ bool lies_in_memory(const std::string& path);
 // others are zero. Returns nothing if the file system is none that is known to tell, also of what
 // programs have written through mappings and is not on the disk yet.
 std::optional<std::vector<Extent>> pages_of_file(const std::string& path, const Extent& part);
+// Does so for the file of a shared mapping, which `path` leads to, with addresses.
+std::optional<std::vector<Extent>> pages_of_mapping(const std::string& path, const Mapping& mapping,
+                                                    const Extent& range);
+// Returns a path to the file of a mapping, whether it has a name or not. Only root may use it.
+std::string path_of_mapping(pid_t process, const Mapping& mapping);
 // Empties a part of a file that is open for reading and writing. Where it holds zeros already,
 // nothing is done: room that was reserved for the file stays so. `what` says in an error what was
 // done.
