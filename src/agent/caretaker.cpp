@@ -521,7 +521,7 @@ void Caretaker::answer_door() {
     (void)visitor->send("error -1 this agent knows no such request");
     return;
   }
-  if (environment_.keeper.has(static_cast<pid_t>(visitor->peer()))) {
+  if (process::is_with(static_cast<pid_t>(visitor->peer()), environment_.keeper.process())) {
     (void)visitor->send(fmt::format(
         "error {} it was asked for by a process of the job '{}' itself, and a version cannot hold "
         "the one that waits for it: ask for checkpoints from outside of the job, or have 'diapause "

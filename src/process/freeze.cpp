@@ -87,8 +87,12 @@ bool has_open_signal(const Result<std::vector<ByteVector>>& waiting, std::uint64
          });
 }
 
+Result<std::string> space_of(pid_t process) {
+  return read_link(fmt::format("/proc/{}/ns/pid", process));
+}
+
 bool is_in_space(pid_t process, const std::string& space) {
-  const auto its = read_link(fmt::format("/proc/{}/ns/pid", process));
+  const auto its = space_of(process);
   return its && *its == space;
 }
 
@@ -139,13 +143,18 @@ std::uint64_t monotonic_ns() {
 }
 
 Result<std::vector<pid_t>> processes_with(pid_t first) {
-  DIAPAUSE_TRY_ASSIGN(const std::string space, read_link(fmt::format("/proc/{}/ns/pid", first)));
+  DIAPAUSE_TRY_ASSIGN(const std::string space, space_of(first));
   DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> all, numbers_in("/proc"));
   std::vector<pid_t> members;
   for (const pid_t process : all) {
     if (is_in_space(process, space)) members.push_back(process);
   }
   return members;
+}
+
+bool is_with(pid_t process, pid_t first) {
+  const auto space = space_of(first);
+  return space && is_in_space(process, *space);
 }
 
 namespace {
@@ -178,7 +187,7 @@ Result<std::vector<pid_t>> FrozenJob::members_of(pid_t first) const {
   for (int look = 0; look < 2; ++look) {
     if (!add_descendants(first, members)) return processes_with(first);
   }
-  DIAPAUSE_TRY_ASSIGN(const std::string space, read_link(fmt::format("/proc/{}/ns/pid", first)));
+  DIAPAUSE_TRY_ASSIGN(const std::string space, space_of(first));
   for (const pid_t process : known_) {
     if (!members.contains(process) && is_in_space(process, space)) members.insert(process);
   }

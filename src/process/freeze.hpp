@@ -145,5 +145,7 @@ std::uint64_t monotonic_ns();
 
 // Returns all processes here that are in the PID namespace of `first`, `first` among them.
 Result<std::vector<pid_t>> processes_with(pid_t first);
+// Returns whether a process, by its id here, is one of them.
+bool is_with(pid_t process, pid_t first);
 
 }  // namespace diapause::process

@@ -422,12 +422,6 @@ pid_t Keeper::command_here() const {
   return 0;
 }
 
-bool Keeper::has(pid_t process) const {
-  const auto its = read_link(fmt::format("/proc/{}/ns/pid", process));
-  const auto of_job = read_link(fmt::format("/proc/{}/ns/pid", process_));
-  return its && of_job && *its == *of_job;
-}
-
 void Keeper::signal_command(int number) const {
   if (const pid_t command = command_here(); command > 0) ::kill(command, number);
 }

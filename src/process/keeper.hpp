@@ -58,8 +58,6 @@ class Keeper {
   // Ends the job, with all its processes.
   void end() const;
   void signal_command(int number) const;
-  // Returns whether a process, by its id here, is one of the job.
-  bool has(pid_t process) const;
   // Returns whether the command is in the process group of this process.
   bool shares_group() const;
 
