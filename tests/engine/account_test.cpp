@@ -65,6 +65,20 @@ class Accounting : public ::testing::TestWithParam<const char*> {
     }
     return seconds;
   }
+  // A job of two checkpoints of level 4, one soon after the other.
+  void run_with_two_flushes() {
+    ASSERT_TRUE(
+        run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+          library::CheckpointInfo info;
+          std::this_thread::sleep_for(
+              std::chrono::milliseconds(100));  // the model has its first look at the node
+          for (const std::uint64_t version : {1, 2}) {
+            program.compute(version);
+            EXPECT_TRUE(engine.checkpoint(version, 4, info));
+          }
+          EXPECT_TRUE(engine.close(60));
+        }));
+  }
   // A job of one checkpoint of each level, of which the last is restored.
   void run() {
     ASSERT_TRUE(
@@ -257,16 +271,7 @@ TEST_P(Accounting, ARestartOfManyPhasesIsToldWhole) {
 TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
   if (GetParam() == std::string("off")) GTEST_SKIP() << "flushes in the call";
   shape_.config += "flush_mib_s = 0.04\n";
-  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
-    library::CheckpointInfo info;
-    std::this_thread::sleep_for(
-        std::chrono::milliseconds(100));  // the model has its first look at the node
-    for (const std::uint64_t version : {1, 2}) {
-      program.compute(version);
-      EXPECT_TRUE(engine.checkpoint(version, 4, info));
-    }
-    EXPECT_TRUE(engine.close(60));
-  }));
+  ASSERT_NO_FATAL_FAILURE(run_with_two_flushes());
   double joules = 0;
   bool is_late = false;
   for (const json& line : ledger_events(disk_, "energy")) {
@@ -285,16 +290,7 @@ TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
 TEST_P(Accounting, AFlushThatTheProgramWaitsForHasTheEnergyOfTheWait) {
   if (GetParam() == std::string("off")) GTEST_SKIP() << "flushes in the call";
   shape_.config += "in_flight = 1\nflush_mib_s = 0.04\n";
-  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
-    library::CheckpointInfo info;
-    std::this_thread::sleep_for(
-        std::chrono::milliseconds(100));  // the model has its first look at the node
-    for (const std::uint64_t version : {1, 2}) {
-      program.compute(version);
-      EXPECT_TRUE(engine.checkpoint(version, 4, info));
-    }
-    EXPECT_TRUE(engine.close(60));
-  }));
+  ASSERT_NO_FATAL_FAILURE(run_with_two_flushes());
   double flush_j = 0, wait_j = 0;
   for (const json& line : ledger_events(disk_, "energy")) {
     for (const json& phase : line["phases"]) {
